@@ -1,0 +1,57 @@
+# module(NAME DEPS a b FILES x.h x.cc TESTS x_test.cc LIBRARIES lib): the only way to add code. One folder under src/ is one
+# module, one namespace, one target. Its DEPS are public to the modules above it; its LIBRARIES are private.
+# Every #include "folder/..." of FILES and TESTS is checked against DEPS (TEST_DEPS for tests) at configure time.
+set_property(GLOBAL PROPERTY outrider_wrong_includes "")
+
+function(check_includes name)
+  cmake_parse_arguments(arg "" "" "FILES;ALLOWED" ${ARGN})
+  foreach(file ${arg_FILES})
+    file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${file} lines REGEX "^#include \"[a-z_]+/")
+    foreach(line ${lines})
+      string(REGEX REPLACE "^#include \"([a-z_]+)/.*" "\\1" folder "${line}")
+      if(NOT folder STREQUAL name AND NOT folder IN_LIST arg_ALLOWED)
+        string(REPLACE ";" " " allowed "${arg_ALLOWED}")
+        set_property(GLOBAL APPEND PROPERTY outrider_wrong_includes
+          "    src/${name}/${file} includes ${folder}/, which is not in its DEPS (${allowed})")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+function(module name)
+  cmake_parse_arguments(arg "" "" "DEPS;FILES;TESTS;TEST_DEPS;LIBRARIES" ${ARGN})
+  check_includes(${name} FILES ${arg_FILES} ALLOWED ${arg_DEPS})
+  check_includes(${name} FILES ${arg_TESTS} ALLOWED ${arg_DEPS} ${arg_TEST_DEPS})
+  set(sources ${arg_FILES})
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  list(TRANSFORM arg_DEPS PREPEND outrider_ OUTPUT_VARIABLE deps)
+  if(sources)
+    add_library(outrider_${name} STATIC ${sources})
+    target_link_libraries(outrider_${name} PUBLIC outrider_options ${deps} PRIVATE ${arg_LIBRARIES})
+  else()
+    add_library(outrider_${name} INTERFACE)
+    target_link_libraries(outrider_${name} INTERFACE outrider_options ${deps} ${arg_LIBRARIES})
+  endif()
+  if(OUTRIDER_TESTS AND arg_TESTS)
+    module_test(${name} TESTS ${arg_TESTS} TEST_DEPS ${arg_TEST_DEPS})
+  endif()
+endfunction()
+
+# One test program per module: linking is dear, compiling is cached.
+function(module_test name)
+  cmake_parse_arguments(arg "" "" "TESTS;TEST_DEPS" ${ARGN})
+  list(TRANSFORM arg_TEST_DEPS PREPEND outrider_ OUTPUT_VARIABLE test_deps)
+  add_executable(${name}_test ${arg_TESTS})
+  target_link_libraries(${name}_test PRIVATE outrider_${name} ${test_deps} GTest::gtest_main)
+  target_compile_definitions(${name}_test PRIVATE OUTRIDER_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
+    OUTRIDER_MODELS="${CMAKE_SOURCE_DIR}/models")
+  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+endfunction()
+
+function(refuse_wrong_includes)
+  get_property(wrong GLOBAL PROPERTY outrider_wrong_includes)
+  if(wrong)
+    list(JOIN wrong "\n" text)
+    message(FATAL_ERROR "Refused, wrong include direction:\n${text}")
+  endif()
+endfunction()

@@ -1,0 +1,19 @@
+# The warning set, as errors, in one place. Never -ffast-math: reassociation is written where it is wanted,
+# and -ffp-contract=off keeps a compiler from fusing a multiply and an add that the reference does not fuse.
+add_library(outrider_options INTERFACE)
+target_compile_options(outrider_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wswitch -Werror -ffp-contract=off -fno-strict-aliasing)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 warns of overlapping copies in its own std::string operator+ (GCC bug 105651).
+  target_compile_options(outrider_options INTERFACE -Wno-restrict)
+  # g++ only: a field without a default member initialiser is required in a designated initialiser.
+  target_compile_options(outrider_options INTERFACE -Werror=missing-field-initializers)
+else()
+  target_compile_options(outrider_options INTERFACE -Wno-missing-field-initializers)
+endif()
+if(OUTRIDER_SANITIZE)
+  target_compile_options(outrider_options INTERFACE -fsanitize=${OUTRIDER_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  target_link_options(outrider_options INTERFACE -fsanitize=${OUTRIDER_SANITIZE})
+endif()
+target_include_directories(outrider_options INTERFACE ${CMAKE_SOURCE_DIR}/src)

@@ -1,0 +1,73 @@
+#include "base/json.h"
+
+#include <gtest/gtest.h>
+
+#include "base/json_write.h"
+#include "base/strings.h"
+
+namespace outrider::base {
+namespace {
+
+std::string fault_of(std::string_view text) {
+  const auto result = parse_json(text, "x.json");
+  return result.ok() ? "accepted" : to_string(result.error());
+}
+
+TEST(Json, ReadsEveryKindOfValue) {
+  const auto tree = parse_json(R"({"a":1,"b":-2.5e3,"c":"d\u00e9","e":[true,null],"f":{}})", "x");
+  ASSERT_TRUE(tree.ok());
+  EXPECT_EQ(*tree->find("a")->integer(), 1);
+  EXPECT_EQ(tree->find("b")->number(), -2500.0);
+  EXPECT_EQ(tree->find("b")->integer(), nullptr);
+  EXPECT_EQ(*tree->find("c")->string(), "d\xC3\xA9");
+  EXPECT_TRUE((*tree->find("e")->array())[1].is_null());
+  EXPECT_EQ(tree->find("g"), nullptr);
+}
+
+TEST(Json, RefusesADuplicateKeyByItsName) {
+  EXPECT_NE(fault_of(R"({"k":{"twin":1,"b":2,"twin":3}})").find("duplicate key \"twin\""), std::string::npos);
+}
+
+TEST(Json, NamesLineAndColumnOfASyntaxFault) {
+  EXPECT_NE(fault_of("{\n \"a\": 1,\n}").find("line 3, column 1"), std::string::npos) << fault_of("{\n \"a\": 1,\n}");
+}
+
+TEST(Json, RefusesWhatIsNotJson) {
+  for (const char* text : {"", "{", "[1,]", "{\"a\":NaN}", "[Infinity]", "[1e999]", "// c\n1", "[1] 2", "\"\xff\"", "[01]"}) {
+    EXPECT_NE(fault_of(text), "accepted") << text;
+  }
+  EXPECT_EQ(fault_of("[1e-999]"), "accepted");
+}
+
+TEST(Json, RefusesNestingBeyondTheLimit) {
+  EXPECT_NE(fault_of(std::string(100000, '[')), "accepted");
+  EXPECT_EQ(fault_of(std::string(20, '[') + std::string(20, ']')), "accepted");
+}
+
+TEST(Json, ReadsDoublesCorrectlyRounded) {
+  for (const double value : {0.1, 1.7976931348623157e308, 5e-324, 9007199254740993.0, 3.141592653589793}) {
+    const auto tree = parse_json("[" + to_text(value) + "]", "x");
+    ASSERT_TRUE(tree.ok());
+    EXPECT_EQ((*tree->array())[0].number(), value);
+  }
+}
+
+TEST(Json, WrittenTextReadsBackAsTheSameTree) {
+  const std::string text = R"({"a":[1,2.5,"q\"\\\n\u0001"],"b":{"c":null,"d":false}})";
+  const auto tree = parse_json(text, "x");
+  ASSERT_TRUE(tree.ok());
+  JsonWriter writer;
+  writer.value(*tree);
+  const auto again = parse_json(writer.text(), "y");
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(*tree, *again);
+}
+
+TEST(Json, WritesBytesThatAreNotUtf8AsReplacementCharacters) {
+  JsonWriter writer;
+  writer.value(std::string_view("a\xFF" "b"));
+  EXPECT_EQ(writer.text(), "\"a\xEF\xBF\xBD" "b\"");
+}
+
+}  // namespace
+}  // namespace outrider::base

@@ -1,0 +1,46 @@
+// A checkpoint on disk as one catalogue: every tensor of every shard by name, mapped, checked, not copied.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/mapped_file.h"
+#include "base/result.h"
+#include "tensor/view.h"
+
+namespace outrider::checkpoint {
+
+struct TensorEntry {
+  std::string name;
+  tensor::TensorView view;      // into the mapped file
+  std::string file;             // the shard's name
+  std::int64_t offset;          // of the first byte, in that file
+};
+
+using Warn = std::function<void(const std::string&)>;
+
+// The tensors of a folder: model.safetensors, or model.safetensors.index.json and its shards; or of one .safetensors file. Headers are
+// checked by every rule of docs/checkpoints.md, hostile ones refused within bounded time and memory. All problems are listed.
+class Checkpoint {
+ public:
+  static base::Result<Checkpoint> open(const std::string& path, const Warn& warn);
+
+  const std::map<std::string, TensorEntry, std::less<>>& tensors() const { return tensors_; }
+  const TensorEntry* find(std::string_view name) const;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::vector<base::MappedFile> files_;
+  std::map<std::string, TensorEntry, std::less<>> tensors_;
+};
+
+// The config.json of a folder (or the file itself), with `overrides` (JSON merge patch, RFC 7386) applied.
+base::Result<base::Json> load_config(const std::string& path, const base::Json* overrides);
+
+}  // namespace outrider::checkpoint

@@ -1,0 +1,50 @@
+// Products with a weight matrix: y = x W^T (+ bias). Weights are repacked once at load into tiles that one thread reads as one
+// contiguous run; the same packed form serves one row (bound by memory) and a prefill (bound by arithmetic).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/executor.h"
+#include "tensor/buffer.h"
+#include "tensor/view.h"
+
+namespace outrider::kernels {
+
+// How a packed matrix holds its weights. F16 checkpoints are packed as F32 or, under Arithmetic::Bfloat16, rounded to Bf16 only if
+// the caller asks for it. Int8 / Int4: symmetric, groups of 32 along the inputs, one bf16 scale a group.
+enum class WeightFormat { F32, Bf16, Int8, Int4 };
+
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+  PackedMatrix(WeightFormat format, std::int64_t outputs, std::int64_t inputs);  // zero weights
+
+  WeightFormat format() const { return format_; }
+  std::int64_t outputs() const { return outputs_; }  // N
+  std::int64_t inputs() const { return inputs_; }    // K
+  const std::byte* data() const { return data_.data(); }
+  std::byte* data() { return data_.data(); }
+  std::int64_t byte_count() const { return static_cast<std::int64_t>(data_.size()); }
+
+ private:
+  WeightFormat format_ = WeightFormat::F32;
+  std::int64_t outputs_ = 0, inputs_ = 0;
+  tensor::Buffer data_;
+};
+
+// Stacks the sources, each [n_i, K] of F32, F16 or BF16, along the outputs (q, k, v or gate, up as one product) and packs them.
+PackedMatrix pack_matrix(Executor& executor, std::span<const tensor::TensorView> sources, WeightFormat format);
+// One stored row, widened to float: an embedding lookup, or a test's view of what is held.
+void unpack_row(const PackedMatrix& matrix, std::int64_t row, std::span<float> out);
+
+// y[r, n] = sum_k x[r, k] W[n, k] + bias[n]; `bias` is empty or [N]. Rows of x and y may be strided; x and y must not overlap.
+void linear(Executor& executor, tensor::MatrixView<const float> x, const PackedMatrix& weights,
+            std::span<const float> bias, tensor::MatrixView<float> y);
+
+// The index of the largest output of each row, lowest index on ties, without storing the outputs; also its value.
+// Equal to an argmax over linear(); NaN never wins.
+void linear_argmax(Executor& executor, tensor::MatrixView<const float> x, const PackedMatrix& weights,
+                   std::span<std::int32_t> index, std::span<float> value);
+
+}  // namespace outrider::kernels

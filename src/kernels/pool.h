@@ -1,0 +1,42 @@
+// Fork-join workers, pinned one to a core. Workers spin for a while, then yield, so that a fork costs well under a microsecond
+// while work keeps coming. One pool per engine, passed in, used by one caller at a time. No allocation and no lock per run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace outrider::kernels {
+
+class ThreadPool {
+ public:
+  // The caller is thread 0; `thread_count` - 1 workers are started.
+  explicit ThreadPool(int thread_count);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int thread_count() const { return thread_count_; }
+
+  // body(thread_index) on every thread; returns when all are done.
+  template <class Body>
+  void run(Body&& body) {
+    using Plain = std::remove_reference_t<Body>;
+    run_erased([](void* context, int thread) { (*static_cast<Plain*>(context))(thread); },
+               const_cast<void*>(static_cast<const void*>(&body)));
+  }
+
+ private:
+  void run_erased(void (*call)(void*, int), void* context);
+  struct State;
+  int thread_count_;
+  std::unique_ptr<State> state_;
+};
+
+// The share of `count` items of one thread: contiguous, sizes differ by at most one unit of `unit` items.
+struct Share {
+  std::int64_t first, last;  // [first, last)
+};
+Share share_of(std::int64_t count, int thread, int thread_count, std::int64_t unit = 1);
+
+}  // namespace outrider::kernels

@@ -1,0 +1,40 @@
+#include "tensor/buffer.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace outrider::tensor {
+namespace {
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kCacheLine = 64;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+}  // namespace
+
+// Both ways through aligned_alloc, so that sanitizers see the bounds; its big blocks come from mmap and are zero only after memset,
+// which also places the pages with the thread that makes the buffer.
+Buffer::Buffer(std::size_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
+  const std::size_t unit = bytes >= kHugePage ? kHugePage : kCacheLine;
+  const std::size_t rounded = round_up(bytes, unit);
+  data_ = static_cast<std::byte*>(std::aligned_alloc(unit, rounded));
+  OUTRIDER_CHECK_MSG(data_ != nullptr, "out of memory");
+  if (unit == kHugePage) ::madvise(data_, rounded, MADV_HUGEPAGE);
+  std::memset(data_, 0, rounded);
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Buffer::~Buffer() { std::free(data_); }
+
+}  // namespace outrider::tensor
