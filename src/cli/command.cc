@@ -1,0 +1,24 @@
+#include "cli/command.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace outrider::cli {
+
+int print_refusal(const base::Refusal& refusal) {
+  for (const base::Problem& problem : refusal.problems) {
+    std::fprintf(stderr, "refused: %s\n", base::to_string(problem).c_str());
+  }
+  return kRefused;
+}
+
+bool printed_help(std::span<const std::string> words, std::string_view usage, std::string_view about,
+                  std::span<const base::Flag> flags) {
+  const bool asked = std::any_of(words.begin(), words.end(), [](const std::string& w) { return w == "-h" || w == "--help"; });
+  if (!asked) return false;
+  std::printf("usage: outrider %.*s\n\n%.*s\n\n%s", static_cast<int>(usage.size()), usage.data(),
+              static_cast<int>(about.size()), about.data(), base::help_text(flags).c_str());
+  return true;
+}
+
+}  // namespace outrider::cli

@@ -1,0 +1,16 @@
+// The table of commands: one row each, in the order of the help.
+#pragma once
+
+#include <array>
+
+#include "cli/command.h"
+
+namespace outrider::cli {
+
+int run_version(std::span<const std::string> words);
+
+inline constexpr std::array kCommands = {
+    Command{"version", "print the version", run_version},
+};
+
+}  // namespace outrider::cli
