@@ -11,28 +11,34 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/result.h"
+#include "checkpoint/tensor_source.h"
 #include "tensor/view.h"
 
 namespace outrider::checkpoint {
 
 struct TensorEntry {
   std::string name;
-  tensor::TensorView view;      // into the mapped file
-  std::string file;             // the shard's name
-  std::int64_t offset;          // of the first byte, in that file
+  tensor::TensorView view;  // into the mapped file
+  std::string file;         // the shard's name
+  std::int64_t offset;      // of the first byte, in that file
 };
 
 using Warn = std::function<void(const std::string&)>;
 
-// The tensors of a folder: model.safetensors, or model.safetensors.index.json and its shards; or of one .safetensors file. Headers are
-// checked by every rule of docs/checkpoints.md, hostile ones refused within bounded time and memory. All problems are listed.
-class Checkpoint {
+// The tensors of a folder: model.safetensors, or model.safetensors.index.json and its shards; or of one
+// .safetensors file. Headers are checked by every rule of docs/checkpoints.md, hostile ones refused within
+// bounded time and memory. All problems are listed.
+class Checkpoint final : public TensorSource {
  public:
   static base::Result<Checkpoint> open(const std::string& path, const Warn& warn);
 
   const std::map<std::string, TensorEntry, std::less<>>& tensors() const { return tensors_; }
   const TensorEntry* find(std::string_view name) const;
   const std::string& path() const { return path_; }
+
+  bool has(std::string_view name) const override { return find(name) != nullptr; }
+  base::Result<HeldTensor> tensor(std::string_view name) const override;
+  base::Result<base::Done> check_unchanged() const override;
 
  private:
   std::string path_;
