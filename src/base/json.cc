@@ -38,9 +38,17 @@ struct TreeBuilder {
     } else if (Json::Array* array = open.back().array()) {
       array->push_back(std::move(value));
     } else {
-      open.back().object()->emplace_back(std::move(keys.back()), std::move(value));
+      open.back().object()->emplace_back(std::exchange(keys.back(), {}), std::move(value));
     }
     return true;
+  }
+  // Where in the tree the parser stands, "rope_scaling.factor": the keys whose values are not complete.
+  std::string path() const {
+    std::string joined;
+    for (const std::string& key : keys) {
+      if (!key.empty()) joined += (joined.empty() ? "" : ".") + key;
+    }
+    return printable(joined);
   }
   bool begin(Json value) {
     open.push_back(std::move(value));
@@ -173,8 +181,12 @@ Result<Json> parse_json(std::string_view text, const std::string& source, const 
   boost::json::error_code ec;
   const std::size_t used = parser.write_some(false, text.data(), text.size(), ec);
   if (ec) {
-    const std::string& fault = parser.handler().fault;
-    return fail(used, "not JSON: " + (fault.empty() ? ec.message() : fault));
+    const TreeBuilder& builder = parser.handler();
+    std::string why = builder.fault.empty() ? ec.message() : builder.fault;
+    if (!is_utf8(text)) why += "; the bytes are not UTF-8";
+    const std::string path = builder.path();
+    if (!path.empty()) why += ", in the value of \"" + path + "\"";
+    return fail(used, "not JSON: " + why);
   }
   const std::size_t rest = text.find_first_not_of(" \t\r\n", used);
   if (rest != std::string_view::npos) return fail(rest, "not JSON: text after the value ends");

@@ -32,6 +32,16 @@ TEST(Json, NamesLineAndColumnOfASyntaxFault) {
   EXPECT_NE(fault_of("{\n \"a\": 1,\n}").find("line 3, column 1"), std::string::npos) << fault_of("{\n \"a\": 1,\n}");
 }
 
+TEST(Json, NamesTheKeyWhoseValueIsWrong) {
+  EXPECT_NE(fault_of(R"({"a":{"b":1},"c":{"d":[NaN]}})").find("\"c.d\""), std::string::npos);
+  EXPECT_NE(fault_of(R"({"theta":1e999})").find("\"theta\""), std::string::npos);
+  EXPECT_EQ(fault_of(R"({"a":{"b":1},)").find("\"a"), std::string::npos);
+}
+
+TEST(Json, SaysThatBytesAreNotUtf8) {
+  EXPECT_NE(fault_of("{\"a\":\"\xff\"}").find("UTF-8"), std::string::npos);
+}
+
 TEST(Json, RefusesWhatIsNotJson) {
   for (const char* text : {"", "{", "[1,]", "{\"a\":NaN}", "[Infinity]", "[1e999]", "// c\n1", "[1] 2", "\"\xff\"", "[01]"}) {
     EXPECT_NE(fault_of(text), "accepted") << text;

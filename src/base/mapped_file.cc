@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/read_guard.h"
+
 namespace outrider::base {
 namespace {
 
@@ -19,7 +21,12 @@ Refusal refuse_path(const std::string& path, std::string rule) {
 struct OpenFile {
   int descriptor;
   std::size_t size;
+  std::int64_t modified_ns;
 };
+
+std::int64_t modified_ns(const struct stat& status) {
+  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
 
 // O_NONBLOCK: opening a FIFO must not wait for a writer.
 Result<OpenFile> open_regular(const std::string& path) {
@@ -30,36 +37,56 @@ Result<OpenFile> open_regular(const std::string& path) {
     ::close(descriptor);
     return refuse_path(path, "must be a regular file");
   }
-  return OpenFile{descriptor, static_cast<std::size_t>(status.st_size)};
+  return OpenFile{descriptor, static_cast<std::size_t>(status.st_size), modified_ns(status)};
 }
 
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  OUTRIDER_TRY(const OpenFile file, open_regular(path));
-  if (file.size == 0) {
-    ::close(file.descriptor);
-    return MappedFile(path, nullptr, 0);
-  }
-  void* data = ::mmap(nullptr, file.size, PROT_READ, MAP_PRIVATE, file.descriptor, 0);
-  const int fault = errno;
-  ::close(file.descriptor);
-  if (data == MAP_FAILED) return refuse_path(path, std::string("cannot be mapped: ") + std::strerror(fault));
-  return MappedFile(path, static_cast<const std::byte*>(data), file.size);
+  OUTRIDER_TRY(const OpenFile opened, open_regular(path));
+  MappedFile file(path);
+  file.descriptor_ = opened.descriptor;
+  file.modified_ns_ = opened.modified_ns;
+  if (opened.size == 0) return file;
+  void* data = ::mmap(nullptr, opened.size, PROT_READ, MAP_PRIVATE, opened.descriptor, 0);
+  if (data == MAP_FAILED) return refuse_path(path, std::string("cannot be mapped: ") + std::strerror(errno));
+  file.data_ = static_cast<const std::byte*>(data);
+  file.size_ = opened.size;
+  file.guard_ = guard_range(file.data_, file.size_);
+  return file;
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : path_(std::move(other.path_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+Result<Done> MappedFile::check_unchanged() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0)
+    return refuse_path(path_, std::string("cannot be asked: ") + std::strerror(errno));
+  if (static_cast<std::size_t>(status.st_size) != size_) {
+    return refuse_path(path_, "had " + std::to_string(size_) + " bytes when it was opened and has " +
+                                  std::to_string(status.st_size) + " now: it was changed while it was read");
+  }
+  if (modified_ns(status) != modified_ns_) return refuse_path(path_, "was written to while it was read");
+  if (range_was_harmed(guard_))
+    return refuse_path(path_, "could not be read to its end: the disk or a cut file");
+  return Done{};
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  if (this == &other) return *this;
   std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(modified_ns_, other.modified_ns_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(guard_, other.guard_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
+  release_range(guard_);
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 Result<std::string> read_text_file(const std::string& path, std::size_t bytes_max) {
@@ -78,7 +105,8 @@ Result<std::string> read_text_file(const std::string& path, std::size_t bytes_ma
   }
   ::close(file.descriptor);
   if (failed) {
-    return refuse_path(path, "has " + std::to_string(file.size) + " bytes; at most " + std::to_string(bytes_max) + " are read");
+    return refuse_path(path, "has " + std::to_string(file.size) + " bytes; at most " +
+                                 std::to_string(bytes_max) + " are read");
   }
   if (text.size() != file.size) return refuse_path(path, "could not be read to its end");
   return text;

@@ -32,6 +32,17 @@ std::string number_text(T value) {
   return std::string(buffer, end);
 }
 
+// Characters of several bytes that steer a terminal or turn the text around: C1 controls (U+0080 to U+009F), line and paragraph
+// separators, bidirectional marks and overrides.
+bool steers_display(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
+  if (character.size() != 3 || byte(0) != 0xE2) return false;
+  const unsigned last = byte(2);
+  if (byte(1) == 0x80) return last == 0x8E || last == 0x8F || (last >= 0xA8 && last <= 0xAE);
+  return byte(1) == 0x81 && last >= 0xA6 && last <= 0xA9;
+}
+
 }  // namespace
 
 std::string printable(std::string_view text, std::size_t limit) {
@@ -41,9 +52,11 @@ std::string printable(std::string_view text, std::size_t limit) {
     if (out.size() >= limit) return out + "...";
     const std::size_t length = utf8_length(text.substr(i));
     const auto byte = static_cast<unsigned char>(text[i]);
-    if (length == 0 || byte < 0x20 || byte == 0x7F) {
-      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-      ++i;
+    if (length == 0 || byte < 0x20 || byte == 0x7F || steers_display(text.substr(i, length))) {
+      for (const std::size_t end = i + std::max<std::size_t>(length, 1); i < end; ++i) {
+        const auto escaped = static_cast<unsigned char>(text[i]);
+        out += {'\\', 'x', kHex[escaped >> 4], kHex[escaped & 15]};
+      }
     } else {
       out += text.substr(i, length);
       i += length;

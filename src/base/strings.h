@@ -7,7 +7,8 @@
 
 namespace outrider::base {
 
-// Text from outside made fit for a message: control characters and invalid UTF-8 escaped as \xNN, cut at `limit` bytes with "...".
+// Text from outside made fit for a message: control characters, marks that turn text around and invalid UTF-8 escaped as \xNN,
+// cut at `limit` bytes with "...".
 std::string printable(std::string_view text, std::size_t limit = 120);
 
 // "a, b, c"; after the first `limit` names "... (N in all)".
