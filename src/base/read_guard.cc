@@ -38,8 +38,10 @@ void on_bus_error(int, siginfo_t* info, void*) {
     range.harmed.store(true, std::memory_order_release);
     return;
   }
-  ::sigaction(SIGBUS, &earlier_action,
-              nullptr);  // not ours: the instruction runs again and meets the earlier action
+  // Not ours: the instruction runs again and meets the earlier action. A signal that was sent has no
+  // instruction to run again.
+  ::sigaction(SIGBUS, &earlier_action, nullptr);
+  if (info->si_code <= 0) ::raise(SIGBUS);
 }
 
 bool install_handler() {
