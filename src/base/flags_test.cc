@@ -26,7 +26,8 @@ Parsed parse(const std::vector<std::string>& words) {
 }
 
 TEST(Flags, ReadsTheFormsThatUsersType) {
-  const auto parsed = parse({"--prompt", "a", "--prompt=--b", "--max_tokens=7", "--temperature", "-1.5", "--no-chat"});
+  const auto parsed =
+      parse({"--prompt", "a", "--prompt=--b", "--max_tokens=7", "--temperature", "-1.5", "--no-chat"});
   EXPECT_EQ(parsed.problems, "");
   ASSERT_EQ(parsed.values.uses().size(), 5u);
   EXPECT_EQ(parsed.values.uses()[1].value, "--b");
@@ -36,8 +37,9 @@ TEST(Flags, ReadsTheFormsThatUsersType) {
 }
 
 TEST(Flags, MergesDottedJsonKeys) {
-  const auto parsed = parse({"--speculative-config", R"({"method":"dspark"})", "--speculative-config.num_speculative_tokens",
-                             "7", "--speculative_config.a.b=text"});
+  const auto parsed =
+      parse({"--speculative-config", R"({"method":"dspark"})", "--speculative-config.num_speculative_tokens",
+             "7", "--speculative_config.a.b=text"});
   EXPECT_EQ(parsed.problems, "");
   const Json* json = parsed.values.json("--speculative-config");
   ASSERT_NE(json, nullptr);
@@ -50,6 +52,33 @@ TEST(Flags, ReportsEveryProblemWithTheNearestName) {
   EXPECT_NE(parsed.problems.find("did you mean --max-tokens?"), std::string::npos) << parsed.problems;
   EXPECT_NE(parsed.problems.find("--temperature = hot: must be a finite number"), std::string::npos);
   EXPECT_NE(parsed.problems.find("--max-tokens: needs a value"), std::string::npos);
+}
+
+TEST(Flags, KeepsUnknownFlagsApartWithTheirValuesAndNearestNames) {
+  const std::vector<Flag> flags = {
+      {.name = "--tensor-parallel-size",
+       .kind = FlagKind::Text,
+       .value_name = "N",
+       .help = "",
+       .short_names = {"-tp"}},
+      {.name = "--enable-x", .kind = FlagKind::Switch, .value_name = "", .help = "", .short_names = {"-x"}},
+      {.name = "--config", .kind = FlagKind::Json, .value_name = "JSON", .help = ""},
+  };
+  const std::vector<std::string> words = {"-tp", "-1",    "--tensor-parallel", "8", "--enable-y",
+                                          "-x",  "-tp=4", "--config.a.b",      "3", "--zzz=1"};
+  Inspector inspector;
+  const FlagValues values =
+      parse_flags(words, flags, inspector, {.unknown_apart = true, .last_counts = true, .json_apart = true});
+  EXPECT_TRUE(inspector.clean());
+  EXPECT_EQ(*values.text("--tensor-parallel-size"), "4");
+  EXPECT_EQ(values.boolean("--enable-x"), true);
+  ASSERT_EQ(values.unknown().size(), 3u);
+  EXPECT_EQ(values.unknown()[0].word, "--tensor-parallel");
+  EXPECT_EQ(values.unknown()[0].value, "8");
+  EXPECT_EQ(values.unknown()[0].nearest, "--tensor-parallel-size");
+  EXPECT_EQ(values.unknown()[1].value, std::nullopt);
+  EXPECT_EQ(values.unknown()[2].value, "1");
+  EXPECT_EQ(values.uses().back().keys, (std::vector<std::string>{"a", "b"}));
 }
 
 }  // namespace

@@ -21,11 +21,12 @@ struct TreeBuilder {
   using error_code = boost::json::error_code;
   using string_view = boost::json::string_view;
 
-  std::vector<Json> open;          // arrays and objects not yet closed, outermost first
-  std::vector<std::string> keys;   // the pending key of each open object ("" for arrays)
-  std::string text;                // parts of the current string, key or number
+  std::vector<Json> open;         // arrays and objects not yet closed, outermost first
+  std::vector<std::string> keys;  // the pending key of each open object ("" for arrays)
+  std::string text;               // parts of the current string, key or number
   Json root;
-  std::string fault;               // our own reason to stop
+  std::string fault;                                 // our own reason to stop
+  std::vector<JsonDuplicate>* duplicates = nullptr;  // where to list them instead of stopping
 
   bool stop(std::string why, error_code& ec) {
     fault = std::move(why);
@@ -66,8 +67,27 @@ struct TreeBuilder {
     names.reserve(object.size());
     for (const Json::Member& member : object) names.push_back(&member.first);
     std::sort(names.begin(), names.end(), [](auto* a, auto* b) { return *a < *b; });
-    const auto twice = std::adjacent_find(names.begin(), names.end(), [](auto* a, auto* b) { return *a == *b; });
+    const auto twice =
+        std::adjacent_find(names.begin(), names.end(), [](auto* a, auto* b) { return *a == *b; });
     return twice == names.end() ? nullptr : *twice;
+  }
+
+  // Lists each duplicate and keeps the last value, in the first one's place.
+  void list_duplicates(Json::Object& object) {
+    std::string path;
+    for (std::size_t i = 0; i + 1 < keys.size(); ++i) path += keys[i].empty() ? "" : keys[i] + ".";
+    for (std::size_t i = 0; i < object.size(); ++i) {
+      for (std::size_t j = i + 1; j < object.size();) {
+        if (object[j].first != object[i].first) {
+          ++j;
+          continue;
+        }
+        duplicates->push_back(
+            {.path = path + object[i].first, .first = object[i].second, .last = object[j].second});
+        object[i].second = std::move(object[j].second);
+        object.erase(object.begin() + static_cast<std::ptrdiff_t>(j));
+      }
+    }
   }
 
   bool on_document_begin(error_code&) { return true; }
@@ -75,6 +95,10 @@ struct TreeBuilder {
   bool on_object_begin(error_code&) { return begin(Json(Json::Object{})); }
   bool on_object_end(std::size_t, error_code& ec) {
     if (const std::string* key = duplicate_key(*open.back().object())) {
+      if (duplicates != nullptr) {
+        list_duplicates(*open.back().object());
+        return end();
+      }
       return stop("duplicate key \"" + printable(*key) + "\" in the object that ends here", ec);
     }
     return end();
@@ -115,7 +139,8 @@ struct TreeBuilder {
   }
   bool on_double(double value, string_view part, error_code& ec) {
     text.append(part.data(), part.size());
-    // Boost.JSON 1.81 computes doubles with an error of some ulps; the digits are read again, correctly rounded.
+    // Boost.JSON 1.81 computes doubles with an error of some ulps; the digits are read again, correctly
+    // rounded.
     double exact = value;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), exact);
     if (read.ec == std::errc::result_out_of_range || !std::isfinite(read.ec == std::errc() ? exact : value)) {
@@ -138,7 +163,8 @@ std::string place_of(std::string_view text, std::size_t offset) {
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t newline = before.rfind('\n');
   const std::size_t column = 1 + offset - (newline == std::string_view::npos ? 0 : newline + 1);
-  return "line " + std::to_string(line) + ", column " + std::to_string(column) + " (byte " + std::to_string(offset) + ")";
+  return "line " + std::to_string(line) + ", column " + std::to_string(column) + " (byte " +
+         std::to_string(offset) + ")";
 }
 
 }  // namespace
@@ -152,7 +178,8 @@ std::optional<double> Json::number() const {
 const Json* Json::find(std::string_view key) const {
   const Object* members = object();
   if (members == nullptr) return nullptr;
-  const auto found = std::find_if(members->begin(), members->end(), [&](const Member& m) { return m.first == key; });
+  const auto found =
+      std::find_if(members->begin(), members->end(), [&](const Member& m) { return m.first == key; });
   return found == members->end() ? nullptr : &found->second;
 }
 
@@ -170,14 +197,17 @@ std::string Json::excerpt(std::size_t limit) const {
 
 Result<Json> parse_json(std::string_view text, const std::string& source, const JsonLimits& limits) {
   const auto fail = [&](std::size_t offset, std::string rule) -> Result<Json> {
-    return refuse(Problem{.field = source + ": " + place_of(text, offset), .found = "", .rule = std::move(rule), .remedy = ""});
+    return refuse(Problem{
+        .field = source + ": " + place_of(text, offset), .found = "", .rule = std::move(rule), .remedy = ""});
   };
   if (text.size() > limits.bytes_max) {
-    return fail(0, "not read: " + std::to_string(text.size()) + " bytes of JSON, the limit is " + std::to_string(limits.bytes_max));
+    return fail(0, "not read: " + std::to_string(text.size()) + " bytes of JSON, the limit is " +
+                       std::to_string(limits.bytes_max));
   }
   boost::json::parse_options options;
   options.max_depth = limits.depth_max;
   boost::json::basic_parser<TreeBuilder> parser(options);
+  parser.handler().duplicates = limits.duplicates;
   boost::json::error_code ec;
   const std::size_t used = parser.write_some(false, text.data(), text.size(), ec);
   if (ec) {

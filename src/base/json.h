@@ -1,6 +1,7 @@
-// JSON in: a value tree, parsed strictly. Refused, with line and column: what RFC 8259 does not allow (NaN, comments, trailing
-// commas), bytes that are not UTF-8, nesting beyond the limit, numbers beyond a double, and a duplicate key, by its name.
-// The parser underneath is Boost.JSON's; this header stays light. JSON out: json_write.h.
+// JSON in: a value tree, parsed strictly. Refused, with line and column: what RFC 8259 does not allow (NaN,
+// comments, trailing commas), bytes that are not UTF-8, nesting beyond the limit, numbers beyond a double,
+// and a duplicate key, by its name. The parser underneath is Boost.JSON's; this header stays light. JSON out:
+// json_write.h.
 #pragma once
 
 #include <cstdint>
@@ -54,9 +55,17 @@ class Json {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> value_;
 };
 
+// A key that an object has more than once.
+struct JsonDuplicate {
+  std::string path;  // "draft.num_redundant_experts": the keys down to it (arrays leave no part)
+  Json first, last;
+};
+
 struct JsonLimits {
   std::size_t depth_max = 32;
   std::size_t bytes_max = std::size_t{1} << 30;
+  // Where set, duplicate keys are no fault of the text: they are listed here, and the last value stays.
+  std::vector<JsonDuplicate>* duplicates = nullptr;
 };
 
 // `source` names the text in messages: a file or a flag. An integer beyond 64 bits (signed) becomes a double.

@@ -29,7 +29,8 @@ TEST(Json, RefusesADuplicateKeyByItsName) {
 }
 
 TEST(Json, NamesLineAndColumnOfASyntaxFault) {
-  EXPECT_NE(fault_of("{\n \"a\": 1,\n}").find("line 3, column 1"), std::string::npos) << fault_of("{\n \"a\": 1,\n}");
+  EXPECT_NE(fault_of("{\n \"a\": 1,\n}").find("line 3, column 1"), std::string::npos)
+      << fault_of("{\n \"a\": 1,\n}");
 }
 
 TEST(Json, NamesTheKeyWhoseValueIsWrong) {
@@ -43,7 +44,8 @@ TEST(Json, SaysThatBytesAreNotUtf8) {
 }
 
 TEST(Json, RefusesWhatIsNotJson) {
-  for (const char* text : {"", "{", "[1,]", "{\"a\":NaN}", "[Infinity]", "[1e999]", "// c\n1", "[1] 2", "\"\xff\"", "[01]"}) {
+  for (const char* text :
+       {"", "{", "[1,]", "{\"a\":NaN}", "[Infinity]", "[1e999]", "// c\n1", "[1] 2", "\"\xff\"", "[01]"}) {
     EXPECT_NE(fault_of(text), "accepted") << text;
   }
   EXPECT_EQ(fault_of("[1e-999]"), "accepted");
@@ -75,8 +77,25 @@ TEST(Json, WrittenTextReadsBackAsTheSameTree) {
 
 TEST(Json, WritesBytesThatAreNotUtf8AsReplacementCharacters) {
   JsonWriter writer;
-  writer.value(std::string_view("a\xFF" "b"));
-  EXPECT_EQ(writer.text(), "\"a\xEF\xBF\xBD" "b\"");
+  writer.value(
+      std::string_view("a\xFF"
+                       "b"));
+  EXPECT_EQ(writer.text(),
+            "\"a\xEF\xBF\xBD"
+            "b\"");
+}
+
+TEST(Json, ListsDuplicateKeysWhereAskedTo) {
+  std::vector<JsonDuplicate> duplicates;
+  const Result<Json> tree =
+      parse_json(R"({"a":1,"b":{"c":2,"c":3,"c":4},"a":5})", "text", {.duplicates = &duplicates});
+  ASSERT_TRUE(tree.ok());
+  EXPECT_EQ(tree->excerpt(), R"({"a":5,"b":{"c":4}})");
+  ASSERT_EQ(duplicates.size(), 3u);
+  EXPECT_EQ(duplicates[0].path, "b.c");
+  EXPECT_EQ(duplicates[0].first, Json(std::int64_t{2}));
+  EXPECT_EQ(duplicates[2].path, "a");
+  EXPECT_EQ(duplicates[2].last, Json(std::int64_t{5}));
 }
 
 }  // namespace
