@@ -1,5 +1,5 @@
-// Attention over a paged cache. Every query row sees one contiguous range of positions of its sequence, which covers causal,
-// sliding-window and a drafter's non-causal block alike.
+// Attention over a paged cache. Every query row sees one contiguous range of positions of its sequence, which
+// covers causal, sliding-window and a drafter's non-causal block alike.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +38,11 @@ struct AttentionRow {
   std::int64_t first, last;  // sees positions [first, last), never empty
 };
 
-// out[r] = softmax(scale * q_r K^T) V per head; query head h reads kv head h / (heads / kv_heads). q and out are
-// [rows, heads * head_width]. The result depends on the range and the stored values only: not on block_tokens, nor on
-// which rows of the sequence run beside it.
-void attend(Executor& executor, tensor::MatrixView<const float> q, int heads, std::span<const AttentionRow> rows,
-            const KvLayer& layer, float scale, tensor::MatrixView<float> out);
+// out[r] = softmax(scale * q_r K^T) V per head; query head h reads kv head h / (heads / kv_heads). q and out
+// are [rows, heads * head_width]. The result depends on the range and the stored values only: not on
+// block_tokens, nor on which rows of the sequence run beside it.
+void attend(Executor& executor, tensor::MatrixView<const float> q, int heads,
+            std::span<const AttentionRow> rows, const KvLayer& layer, float scale,
+            tensor::MatrixView<float> out);
 
 }  // namespace outrider::kernels

@@ -1,5 +1,6 @@
-// Products with a weight matrix: y = x W^T (+ bias). Weights are repacked once at load into tiles that one thread reads as one
-// contiguous run; the same packed form serves one row (bound by memory) and a prefill (bound by arithmetic).
+// Products with a weight matrix: y = x W^T (+ bias). Weights are repacked once at load into tiles that one
+// thread reads as one contiguous run; the same packed form serves one row (bound by memory) and a prefill
+// (bound by arithmetic).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,9 @@
 
 namespace outrider::kernels {
 
-// How a packed matrix holds its weights. F16 checkpoints are packed as F32 or, under Arithmetic::Bfloat16, rounded to Bf16 only if
-// the caller asks for it. Int8 / Int4: symmetric, groups of 32 along the inputs, one bf16 scale a group.
+// How a packed matrix holds its weights. F16 checkpoints are packed as F32 or, under Arithmetic::Bfloat16,
+// rounded to Bf16 only if the caller asks for it. Int8 / Int4: symmetric, groups of 32 along the inputs, one
+// bf16 scale a group.
 enum class WeightFormat { F32, Bf16, Int8, Int4 };
 
 class PackedMatrix {
@@ -33,17 +35,20 @@ class PackedMatrix {
   tensor::Buffer data_;
 };
 
-// Stacks the sources, each [n_i, K] of F32, F16 or BF16, along the outputs (q, k, v or gate, up as one product) and packs them.
-PackedMatrix pack_matrix(Executor& executor, std::span<const tensor::TensorView> sources, WeightFormat format);
+// Stacks the sources, each [n_i, K] of F32, F16 or BF16, along the outputs (q, k, v or gate, up as one
+// product) and packs them.
+PackedMatrix pack_matrix(Executor& executor, std::span<const tensor::TensorView> sources,
+                         WeightFormat format);
 // One stored row, widened to float: an embedding lookup, or a test's view of what is held.
 void unpack_row(const PackedMatrix& matrix, std::int64_t row, std::span<float> out);
 
-// y[r, n] = sum_k x[r, k] W[n, k] + bias[n]; `bias` is empty or [N]. Rows of x and y may be strided; x and y must not overlap.
+// y[r, n] = sum_k x[r, k] W[n, k] + bias[n]; `bias` is empty or [N]. Rows of x and y may be strided; x and y
+// must not overlap.
 void linear(Executor& executor, tensor::MatrixView<const float> x, const PackedMatrix& weights,
             std::span<const float> bias, tensor::MatrixView<float> y);
 
-// The index of the largest output of each row, lowest index on ties, without storing the outputs; also its value.
-// Equal to an argmax over linear(); NaN never wins.
+// The index of the largest output of each row, lowest index on ties, without storing the outputs; also its
+// value. Equal to an argmax over linear(); NaN never wins.
 void linear_argmax(Executor& executor, tensor::MatrixView<const float> x, const PackedMatrix& weights,
                    std::span<std::int32_t> index, std::span<float> value);
 

@@ -1,5 +1,6 @@
-// Fork-join workers, pinned one to a core. Workers spin for a while, then yield, so that a fork costs well under a microsecond
-// while work keeps coming. One pool per engine, passed in, used by one caller at a time. No allocation and no lock per run.
+// Fork-join workers, pinned one to a core. Workers spin for a while, then yield, so that a fork costs well
+// under a microsecond while work keeps coming. One pool per engine, passed in, used by one caller at a time.
+// No allocation and no lock per run.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,116 @@
+#include "kernels/attention.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "kernels/kernel_table.h"
+
+namespace outrider::kernels {
+namespace {
+
+enum Slot { kAttendSlot = 5 };
+
+// Consecutive rows of one sequence, at most kAttendRows.
+struct RowRun {
+  std::int64_t first, count;
+  std::int64_t cost;  // of one kv head: positions read, and products
+};
+
+RowRun next_run(std::span<const AttentionRow> rows, std::int64_t first) {
+  RowRun run{first, 0, 0};
+  std::int64_t low = rows[static_cast<std::size_t>(first)].first, high = 0;
+  const std::int64_t row_count = static_cast<std::int64_t>(rows.size());
+  while (run.count < kAttendRows && first + run.count < row_count) {
+    const AttentionRow& row = rows[static_cast<std::size_t>(first + run.count)];
+    if (row.blocks != rows[static_cast<std::size_t>(first)].blocks) break;
+    low = std::min(low, row.first);
+    high = std::max(high, row.last);
+    ++run.count;
+  }
+  run.cost = (high - low) * (3 + run.count) + 16;
+  return run;
+}
+
+std::int64_t element_bytes(KvDtype dtype) { return dtype == KvDtype::F32 ? 4 : 2; }
+
+void store_row(const KernelTable& table, const float* from, std::int64_t width, KvDtype dtype,
+               std::byte* to) {
+  if (dtype == KvDtype::F32) {
+    std::memcpy(to, from, static_cast<std::size_t>(width) * sizeof(float));
+  } else {
+    table.round_bf16(from, width, reinterpret_cast<std::uint16_t*>(to));
+  }
+}
+
+}  // namespace
+
+void store_kv(Executor& executor, std::span<const KvRow> rows, tensor::MatrixView<const float> keys,
+              tensor::MatrixView<const float> values, const KvLayer& layer) {
+  const std::int64_t row_count = static_cast<std::int64_t>(rows.size());
+  OUTRIDER_CHECK(keys.rows == row_count && values.rows == row_count);
+  OUTRIDER_CHECK(keys.columns == static_cast<std::int64_t>(layer.kv_heads) * layer.head_width &&
+                 values.columns == keys.columns);
+  // Few bytes: one thread is enough, and keeps the order of writes to a position the order of rows.
+  for (std::int64_t r = 0; r < row_count; ++r) {
+    const KvRow& row = rows[static_cast<std::size_t>(r)];
+    const std::int64_t block = base::index_of(row.blocks[row.position / layer.block_tokens]);
+    const std::int64_t slot = row.position % layer.block_tokens;
+    for (std::int64_t head = 0; head < layer.kv_heads; ++head) {
+      const std::int64_t element =
+          ((block * layer.kv_heads + head) * layer.block_tokens + slot) * layer.head_width;
+      const std::int64_t byte = element * element_bytes(layer.dtype), channel = head * layer.head_width;
+      store_row(executor.table(), keys.row(r) + channel, layer.head_width, layer.dtype,
+                static_cast<std::byte*>(layer.keys) + byte);
+      store_row(executor.table(), values.row(r) + channel, layer.head_width, layer.dtype,
+                static_cast<std::byte*>(layer.values) + byte);
+    }
+  }
+}
+
+void attend(Executor& executor, tensor::MatrixView<const float> q, int heads,
+            std::span<const AttentionRow> rows, const KvLayer& layer, float scale,
+            tensor::MatrixView<float> out) {
+  const std::int64_t row_count = static_cast<std::int64_t>(rows.size());
+  const std::int64_t width = layer.head_width;
+  OUTRIDER_CHECK(heads > 0 && layer.kv_heads > 0 && heads % layer.kv_heads == 0);
+  OUTRIDER_CHECK(q.rows == row_count && out.rows == row_count && q.columns == heads * width &&
+                 out.columns == heads * width);
+  for (const AttentionRow& row : rows) OUTRIDER_CHECK(row.first >= 0 && row.first < row.last);
+  const KernelTable& table = executor.table();
+  const int group_size = heads / layer.kv_heads, threads = executor.pool().thread_count();
+  const std::int64_t scratch_floats = table.attend_scratch_floats(kAttendRows, group_size, layer.head_width);
+  float* scratch = reinterpret_cast<float*>(
+      executor.scratch(kAttendSlot, static_cast<std::size_t>(scratch_floats * threads) * sizeof(float)));
+  std::int64_t total = 0;
+  for (std::int64_t row = 0; row < row_count;) {
+    const RowRun run = next_run(rows, row);
+    total += run.cost * layer.kv_heads;
+    row += run.count;
+  }
+  executor.pool().run([&](int thread) {
+    std::int64_t before = 0;
+    for (std::int64_t row = 0; row < row_count;) {
+      const RowRun run = next_run(rows, row);
+      row += run.count;
+      for (int kv_head = 0; kv_head < layer.kv_heads; ++kv_head, before += run.cost) {
+        // A unit belongs to the thread in whose equal part of the cost its middle lies.
+        if ((before + run.cost / 2) * threads / total != thread) continue;
+        const std::int64_t channel = kv_head * group_size * width;
+        table.attend({.q = q.row(run.first) + channel,
+                      .q_stride = q.stride,
+                      .out = out.row(run.first) + channel,
+                      .out_stride = out.stride,
+                      .rows = rows.data() + run.first,
+                      .row_count = static_cast<int>(run.count),
+                      .group_size = group_size,
+                      .kv_head = kv_head,
+                      .layer = &layer,
+                      .scale = scale,
+                      .scratch = scratch + thread * scratch_floats});
+      }
+    }
+  });
+}
+
+}  // namespace outrider::kernels

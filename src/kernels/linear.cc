@@ -1,0 +1,137 @@
+#include "kernels/linear.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+#include "kernels/kernel_table.h"
+#include "kernels/product.h"
+
+namespace outrider::kernels {
+namespace {
+
+enum Slot { kPackedSlot = 0, kBestSlot = 1 };
+
+// Packed activations of a block of rows stay in the second-level cache while all panels of a thread pass over
+// them.
+constexpr std::int64_t kRowBlockBytes = 384 << 10;
+
+struct PackedRows {
+  const std::byte* data;
+  std::int64_t row_bytes;
+  std::int64_t rows;
+  TileSplit split;
+};
+
+PackedRows pack_rows(Executor& executor, const ProductKernel& kernel, tensor::MatrixView<const float> x) {
+  const std::int64_t row_bytes = kernel.row_bytes(x.columns);
+  std::byte* data = executor.scratch(kPackedSlot, static_cast<std::size_t>(x.rows * row_bytes));
+  const TileSplit split = split_tiles(x.rows, kernel.tile_rows);
+  executor.pool().run([&](int thread) {
+    const Share share = share_of(split.tiles, thread, executor.pool().thread_count());
+    for (std::int64_t tile = share.first; tile < share.last; ++tile) {
+      const Share rows = split.rows_of(tile);
+      const float* pointers[kTileRowsMax];
+      for (std::int64_t r = rows.first; r < rows.last; ++r) pointers[r - rows.first] = x.row(r);
+      kernel.pack(pointers, static_cast<int>(rows.last - rows.first), x.columns,
+                  data + rows.first * row_bytes);
+    }
+  });
+  return {data, row_bytes, x.rows, split};
+}
+
+// Every (panel, tile) of one thread's panels; `emit(panel, first_row, args)` completes args with where the
+// sums go and runs it.
+template <class Emit>
+void for_each_tile(const PackedRows& packed, const PackedMatrix& weights, Share panels, Emit emit) {
+  const std::int64_t bytes = panel_bytes(weights.format(), weights.inputs());
+  const std::int64_t block_rows = std::max<std::int64_t>(1, kRowBlockBytes / packed.row_bytes);
+  const std::int64_t block_tiles = std::max<std::int64_t>(1, block_rows * packed.split.tiles / packed.rows);
+  for (std::int64_t block = 0; block < packed.split.tiles; block += block_tiles) {
+    const std::int64_t block_end = std::min(block + block_tiles, packed.split.tiles);
+    for (std::int64_t panel = panels.first; panel < panels.last; ++panel) {
+      for (std::int64_t tile = block; tile < block_end; ++tile) {
+        const Share rows = packed.split.rows_of(tile);
+        emit(panel, rows.first,
+             TileArgs{.panel = weights.data() + panel * bytes,
+                      .rows = packed.data + rows.first * packed.row_bytes,
+                      .inputs = weights.inputs(),
+                      .row_count = static_cast<int>(rows.last - rows.first),
+                      .columns = columns_of(panel, weights.outputs()),
+                      .bias = nullptr,
+                      .out = nullptr,
+                      .out_stride = 0});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void linear(Executor& executor, tensor::MatrixView<const float> x, const PackedMatrix& weights,
+            std::span<const float> bias, tensor::MatrixView<float> y) {
+  OUTRIDER_CHECK(x.columns == weights.inputs() && y.columns == weights.outputs() && x.rows == y.rows);
+  OUTRIDER_CHECK(bias.empty() || static_cast<std::int64_t>(bias.size()) == weights.outputs());
+  if (x.rows == 0) return;
+  const ProductKernel& kernel = product_of(executor.table(), weights.format(), executor.arithmetic());
+  const PackedRows packed = pack_rows(executor, kernel, x);
+  executor.pool().run([&](int thread) {
+    const Share panels = share_of(panel_count(weights.outputs()), thread, executor.pool().thread_count());
+    for_each_tile(packed, weights, panels, [&](std::int64_t panel, std::int64_t row, TileArgs args) {
+      const std::int64_t column = panel * kPanelOutputs;
+      args.bias = bias.empty() ? nullptr : bias.data() + column;
+      args.out = y.row(row) + column;
+      args.out_stride = y.stride;
+      kernel.tile(args);
+    });
+  });
+}
+
+namespace {
+
+struct Best {
+  float value;
+  std::int32_t index;  // -1: nothing but NaN so far
+};
+
+}  // namespace
+
+void linear_argmax(Executor& executor, tensor::MatrixView<const float> x, const PackedMatrix& weights,
+                   std::span<std::int32_t> index, std::span<float> value) {
+  OUTRIDER_CHECK(x.columns == weights.inputs() && weights.outputs() > 0);
+  OUTRIDER_CHECK(static_cast<std::int64_t>(index.size()) == x.rows && value.size() == index.size());
+  if (x.rows == 0) return;
+  const KernelTable& table = executor.table();
+  const ProductKernel& kernel = product_of(table, weights.format(), executor.arithmetic());
+  const PackedRows packed = pack_rows(executor, kernel, x);
+  const int threads = executor.pool().thread_count();
+  Best* best = reinterpret_cast<Best*>(
+      executor.scratch(kBestSlot, static_cast<std::size_t>(x.rows * threads) * sizeof(Best)));
+  executor.pool().run([&](int thread) {
+    Best* mine = best + thread * x.rows;
+    std::fill_n(mine, x.rows, Best{std::numeric_limits<float>::quiet_NaN(), -1});
+    const Share panels = share_of(panel_count(weights.outputs()), thread, threads);
+    for_each_tile(packed, weights, panels, [&](std::int64_t panel, std::int64_t row, TileArgs args) {
+      alignas(64) float sums[kTileRowsMax * kPanelOutputs];
+      args.out = sums;
+      args.out_stride = kPanelOutputs;
+      kernel.tile(args);
+      for (int r = 0; r < args.row_count; ++r) {
+        table.argmax(sums + r * kPanelOutputs, args.columns, static_cast<std::int32_t>(panel * kPanelOutputs),
+                     &mine[row + r].value, &mine[row + r].index);
+      }
+    });
+  });
+  // Threads hold rising panels, so that the first of equals is the lowest index.
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    Best winner = best[r];
+    for (int thread = 1; thread < threads; ++thread) {
+      const Best& other = best[thread * x.rows + r];
+      if (other.index >= 0 && (winner.index < 0 || other.value > winner.value)) winner = other;
+    }
+    index[static_cast<std::size_t>(r)] = std::max(winner.index, 0);
+    value[static_cast<std::size_t>(r)] = winner.value;
+  }
+}
+
+}  // namespace outrider::kernels

@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include "kernels/layout.h"
+#include "kernels/quantise.h"
+#include "kernels/test_support.h"
+
+namespace outrider::kernels::test {
+namespace {
+
+TEST(PackMatrix, HoldsFloatsExactlyAndStacksSourcesOfDifferentTypes) {
+  Executor executor(Target::Reference, 3, Arithmetic::Float32);
+  Values values(1);
+  const std::int64_t inputs = 77;
+  const std::vector<float> first = values.many(33 * inputs);
+  std::vector<tensor::F16> second;
+  for (const float value : values.many(5 * inputs)) second.push_back(tensor::to_f16(value));
+  std::vector<tensor::Bf16> third;
+  for (const float value : values.many(40 * inputs)) third.push_back(tensor::to_bf16(value));
+  const tensor::TensorView sources[] = {
+      tensor_of(first, inputs),
+      {reinterpret_cast<const std::byte*>(second.data()), tensor::Dtype::F16, {5, inputs}},
+      {reinterpret_cast<const std::byte*>(third.data()), tensor::Dtype::BF16, {40, inputs}}};
+  for (const WeightFormat format : {WeightFormat::F32, WeightFormat::Bf16}) {
+    const PackedMatrix matrix = pack_matrix(executor, sources, format);
+    ASSERT_EQ(matrix.outputs(), 78);
+    ASSERT_EQ(matrix.byte_count(), 3 * panel_bytes(format, inputs));
+    std::vector<float> row(static_cast<std::size_t>(inputs));
+    for (std::int64_t n = 0; n < 78; ++n) {
+      unpack_row(matrix, n, row);
+      for (std::int64_t k = 0; k < inputs; ++k) {
+        float want = n < 33   ? first[static_cast<std::size_t>(n * inputs + k)]
+                     : n < 38 ? tensor::to_float(second[static_cast<std::size_t>((n - 33) * inputs + k)])
+                              : tensor::to_float(third[static_cast<std::size_t>((n - 38) * inputs + k)]);
+        if (format == WeightFormat::Bf16) want = tensor::to_float(tensor::to_bf16(want));
+        ASSERT_EQ(row[static_cast<std::size_t>(k)], want) << n << "," << k;
+      }
+    }
+  }
+}
+
+TEST(PackMatrix, QuantisedWeightsAreWithinHalfAStepOfTheirGroup) {
+  Executor executor(Target::Reference, 2, Arithmetic::Float32);
+  Values values(2);
+  const std::int64_t inputs = 100;  // the last group holds four
+  const std::vector<float> weights = values.many(35 * inputs);
+  for (const WeightFormat format : {WeightFormat::Int8, WeightFormat::Int4}) {
+    const PackedMatrix matrix = packed(executor, weights, inputs, format);
+    std::vector<float> row(static_cast<std::size_t>(inputs));
+    for (std::int64_t n = 0; n < 35; ++n) {
+      unpack_row(matrix, n, row);
+      for (std::int64_t k = 0; k < inputs; ++k) {
+        float largest = 0;
+        for (std::int64_t i = k / 32 * 32; i < std::min(inputs, k / 32 * 32 + 32); ++i) {
+          largest = std::max(largest, std::abs(weights[static_cast<std::size_t>(n * inputs + i)]));
+        }
+        // Int4 may choose a scale that cuts the largest value a little where that lowers the squared error.
+        const float bound = format == WeightFormat::Int8 ? largest / 127 * 0.51F : largest * 0.24F;
+        ASSERT_NEAR(row[static_cast<std::size_t>(k)], weights[static_cast<std::size_t>(n * inputs + k)],
+                    bound);
+      }
+    }
+  }
+}
+
+TEST(Quantise, KeepsGroupsThatAreExactlyRepresentable) {
+  float weights[32];
+  std::int8_t codes[32];
+  for (int i = 0; i < 32; ++i) weights[i] = static_cast<float>(i % 16 - 8) * 0.5F;
+  const float int4_scale = tensor::to_float(quantise_int4(weights, codes));
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(static_cast<float>(codes[i]) * int4_scale, weights[i]);
+  for (int i = 0; i < 32; ++i) weights[i] = static_cast<float>(i * 8 - 127) * 0.25F;
+  const float int8_scale = tensor::to_float(quantise_int8(weights, codes));
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(static_cast<float>(codes[i]) * int8_scale, weights[i]);
+}
+
+TEST(Quantise, ZeroGroupsStayZeroAndNotFiniteOnesShow) {
+  float weights[32] = {};
+  std::int8_t codes[32];
+  EXPECT_EQ(tensor::to_float(quantise_int8(weights, codes)), 0);
+  EXPECT_EQ(tensor::to_float(quantise_int4(weights, codes)), 0);
+  EXPECT_EQ(quantise_activations(weights, 32, codes), 0);
+  for (const std::int8_t code : codes) EXPECT_EQ(code, 0);
+  weights[31] = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(std::isnan(tensor::to_float(quantise_int8(weights, codes))));
+  EXPECT_TRUE(std::isnan(tensor::to_float(quantise_int4(weights, codes))));
+  EXPECT_TRUE(std::isnan(quantise_activations(weights, 32, codes)));
+}
+
+}  // namespace
+}  // namespace outrider::kernels::test
