@@ -1,0 +1,38 @@
+// The parts of tokenizer.json around the model: normalizer, pre_tokenizer, post_processor, decoder. Each
+// reader adds what it finds to the file's value and what is wrong to the report.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/inspector.h"
+#include "base/json.h"
+#include "text/tokenizer_file.h"
+
+namespace outrider::text {
+
+// Problems of one file; of each part the first 20 and a count.
+class FileReport {
+ public:
+  FileReport(std::string source, base::Inspector& inspector)
+      : source_(std::move(source)), inspector_(inspector) {}
+  ~FileReport();
+  FileReport(const FileReport&) = delete;
+  FileReport& operator=(const FileReport&) = delete;
+
+  // `part` is the whole path: "model.merges[3]".
+  void report(const std::string& part, std::string found, std::string rule, std::string remedy = "");
+
+ private:
+  std::string source_;
+  base::Inspector& inspector_;
+  std::unordered_map<std::string, std::size_t> counts_;  // by the part up to its first bracket
+};
+
+void read_normalizer(const base::Json* json, FileReport& report, TokenizerFile& file);
+void read_pre_tokenizer(const base::Json* json, FileReport& report, TokenizerFile& file);
+void read_post_processor(const base::Json* json, FileReport& report,
+                         TokenizerFile& file);  // reads file.known
+void check_decoder(const base::Json* json, FileReport& report);
+
+}  // namespace outrider::text
