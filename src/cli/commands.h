@@ -7,9 +7,11 @@
 
 namespace outrider::cli {
 
+int run_tokenize(std::span<const std::string> words);
 int run_version(std::span<const std::string> words);
 
 inline constexpr std::array kCommands = {
+    Command{"tokenize", "text to token ids and back", run_tokenize},
     Command{"version", "print the version", run_version},
 };
 
