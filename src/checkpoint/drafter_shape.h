@@ -1,5 +1,5 @@
-// DrafterShape: a block drafter of the DSpark / DFlash kind (dspark formats: DeepSpec standalone, speculators, z-lab DFlash), told
-// apart by keys and tensors, never by class name alone.
+// DrafterShape: a block drafter of the DSpark / DFlash kind (dspark formats: DeepSpec standalone,
+// speculators, z-lab DFlash), told apart by keys and tensors, never by class name alone.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace outrider::checkpoint {
 
 enum class DrafterFormat { DeepSpec, Speculators, Zlab };
 
-// AnchorFirst: slot k predicts position p + k + 1, N = slots. OnePlusN: slot 0 predicts nothing, slot k predicts position p + k.
+// AnchorFirst: slot k predicts position p + k + 1, N = slots. OnePlusN: slot 0 predicts nothing, slot k
+// predicts position p + k.
 enum class BlockLayout { AnchorFirst, OnePlusN };
 
 enum class MarkovKind { Vanilla, Gated, Rnn };
@@ -42,8 +43,10 @@ struct DrafterShape {
   BlockLayout layout;
   int block_size;  // slots it was trained with
   base::TokenId mask_token;
-  std::vector<int> taps;  // target decoder layers whose output is tapped, 0-based; -1 = the embedding's output; list order
-  // The drafter's own transformer: layers are dense GroupedAttention; vocabulary is the target's (embedding rows).
+  std::vector<int>
+      taps;  // target decoder layers whose output is tapped, 0-based; -1 = the embedding's output; list order
+  // The drafter's own transformer: layers are dense GroupedAttention; vocabulary is the target's (embedding
+  // rows).
   ModelShape backbone;
   std::vector<DraftLayerShape> layer_masks;  // one a layer
   std::optional<MarkovShape> markov;
