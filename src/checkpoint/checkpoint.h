@@ -41,6 +41,9 @@ class Checkpoint final : public TensorSource {
   base::Result<base::Done> check_unchanged() const override;
 
  private:
+  friend class CheckpointOpener;
+  Checkpoint() = default;
+
   std::string path_;
   std::vector<base::MappedFile> files_;
   std::map<std::string, TensorEntry, std::less<>> tensors_;

@@ -15,6 +15,7 @@ struct TensorSpec {
   std::vector<std::int64_t> shape;
   std::optional<tensor::Dtype> dtype;  // absent: any of F32, F16, BF16
   bool optional = false;               // may be absent (a redundant tied head)
+  std::string axes = {};  // the config's keys behind the shape, for messages: "[vocab_size, hidden_size]"
 };
 
 }  // namespace outrider::checkpoint
