@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/open_model.h"
 
 namespace outrider::checkpoint {
 namespace {
@@ -81,6 +82,15 @@ Outcome open_tensors(const std::string& path) {
   } else {
     for (const auto& [name, entry] : opened->tensors()) outcome.tensors.push_back(name);
   }
+  return outcome;
+}
+
+Outcome open_whole(const std::string& folder) {
+  Outcome outcome;
+  const auto opened =
+      open_model(folder, {}, [&](const std::string& text) { outcome.warnings += text + "\n"; });
+  outcome.accepted = opened.ok();
+  if (!opened.ok()) outcome.message = base::to_string(opened.error());
   return outcome;
 }
 
@@ -172,6 +182,67 @@ TEST_P(HostileIndex, IsAnsweredAsTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, HostileIndex, testing::ValuesIn(cases_of("index", false)), case_name);
+
+// --- weights and config together: a copy of the base with one file changed ---
+
+class HostileModel : public HostileTest {
+ protected:
+  fs::path copy_base() {
+    const fs::path folder = scratch_ / "model";
+    fs::copy(data_folder() / text_of(GetParam(), "base"), folder);
+    return folder;
+  }
+};
+
+// The base's config with one more key.
+void add_key(const fs::path& config, const std::string& value) {
+  std::string text = base::read_text_file(config.string()).value();
+  text.insert(text.find('{') + 1, "\"x\":" + value + ",");
+  std::ofstream(config, std::ios::binary) << text;
+}
+
+TEST_P(HostileModel, IsAnsweredAsTold) {
+  const std::string name = text_of(GetParam(), "name"), file = text_of(GetParam(), "file");
+  const fs::path folder = copy_base();
+  if (name == "config/nesting_100000") {
+    add_key(folder / "config.json", std::string(100'000, '[') + std::string(100'000, ']'));
+  } else if (name == "config/string_50_mb") {
+    add_key(folder / "config.json", "\"" + std::string(52'428'800, 'a') + "\"");
+  } else if (name == "safetensors/truncated_while_open") {
+    const auto opened = open_model(folder.string(), {}, nullptr);
+    ASSERT_TRUE(opened.ok());
+    fs::resize_file(folder / "model.safetensors", fs::file_size(folder / "model.safetensors") / 2);
+    Outcome outcome;
+    for (const char* tensor : {"model.embed_tokens.weight", "model.norm.weight", "lm_head.weight"}) {
+      const HeldTensor held = std::move(opened->weights->tensor(tensor)).value();
+      for (std::int64_t i = 0; i < held.view.byte_count(); ++i)
+        outcome.warnings += std::to_integer<char>(held.view.data[i]);
+    }
+    const auto check = opened->weights->check_unchanged();
+    outcome.accepted = check.ok();
+    if (!check.ok()) outcome.message = base::to_string(check.error());
+    return expect_as_told(GetParam(), outcome);
+  } else {
+    const std::string replaces = text_of(GetParam(), "replaces");
+    ASSERT_FALSE(file.empty()) << "nobody generates this case";
+    fs::copy_file(data_folder() / file, folder / (replaces.empty() ? "config.json" : replaces),
+                  fs::copy_options::overwrite_existing);
+  }
+  expect_as_told(GetParam(), open_whole(folder.string()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Configs, HostileModel, testing::ValuesIn(cases_of("config", true)), case_name);
+INSTANTIATE_TEST_SUITE_P(Weights, HostileModel, testing::ValuesIn(cases_of("safetensors", true)), case_name);
+
+// A kind that nobody runs would be a hole in this file.
+TEST(HostileCases, AreAllRunHereOrByTheTokenizersTests) {
+  const std::size_t here = cases_of("safetensors", false).size() + cases_of("safetensors", true).size() +
+                           cases_of("index", false).size() + cases_of("config", true).size();
+  std::size_t others = 0;
+  for (const base::Json& item : all_cases()) others += text_of(item, "kind") == "tokenizer" ? 1 : 0;
+  EXPECT_EQ(here + others, all_cases().size());
+  EXPECT_GT(here, 100u);
+}
 
 }  // namespace
 }  // namespace outrider::checkpoint
