@@ -11,9 +11,10 @@ namespace outrider::text {
 namespace {
 
 constexpr std::size_t kMergeCountMax = 4'000'000;
-constexpr std::size_t kAddedBytesMax = 4096;
+constexpr std::size_t kAddedBytesMax = 1024;
 // Published vocabularies have gaps; a table by id must still stay near the number of tokens.
 constexpr std::size_t kGapMax = 65536;
+constexpr base::TokenId kFaulty = -1;
 
 std::string quoted(std::string_view text) { return "\"" + base::printable(text) + "\""; }
 std::string found_of(const base::Json* json) { return json == nullptr ? "" : json->excerpt(); }
@@ -55,10 +56,12 @@ class FileReader {
 
   std::size_t id_limit(std::size_t count) const { return 2 * count + kGapMax; }
 
-  // Enters a token under its id; false if the id is out of range or another token's.
+  // Enters a token under its id; false if the id is out of range or another token's. The name is then known
+  // with the id kFaulty, so that one fault is not told twice.
   bool enter(const std::string& content, const base::Json* id, const std::string& part) {
     const std::int64_t* value = id == nullptr ? nullptr : id->integer();
     const std::string who = part + " " + quoted(content);
+    const auto named = file_.ids.emplace(content, kFaulty).first;
     if (value == nullptr || *value < 0) {
       report_.report(who, found_of(id), "an id must be an integer from 0");
       return false;
@@ -80,7 +83,7 @@ class FileReader {
     }
     file_.known[index] = true;
     file_.pieces[index] = content;
-    file_.ids.emplace(content, static_cast<base::TokenId>(index));
+    named->second = static_cast<base::TokenId>(index);
     return true;
   }
 
@@ -95,7 +98,7 @@ class FileReader {
         added != nullptr && added->array() != nullptr ? added->array()->size() : 0;
     id_limit_ = id_limit(vocab->object()->size() + added_count);
     file_.ids.reserve(vocab->object()->size() + added_count);
-    for (const auto& [content, id] : *vocab->object()) enter(content, &id, "model.vocab[]");
+    for (const auto& [content, id] : *vocab->object()) enter(content, &id, "model.vocab");
   }
 
   bool read_flag(const base::Json& token, std::string_view key, const std::string& part) {
@@ -219,6 +222,7 @@ class FileReader {
       const auto found = file_.ids.find(token);
       if (found != file_.ids.end()) {
         id = found->second;
+        if (id == kFaulty) rule.reset();
         return;
       }
       report_.report(part, merge.excerpt(), quoted(token) + " is not in the vocabulary");

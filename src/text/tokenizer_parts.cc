@@ -1,5 +1,6 @@
 #include "text/tokenizer_parts.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -165,10 +166,20 @@ void read_template(const base::Json& json, const std::string& part, FileReport& 
                   "the template for one text must name the sequence \"A\" once");
 }
 
+// "model.vocab" of `model.vocab "abc"`, "post_processor.special_tokens" of
+// "post_processor.special_tokens.x.ids".
+std::string list_of(const std::string& part) {
+  std::size_t end = std::min(part.find('['), part.find(' '));
+  const std::size_t dot = part.find('.');
+  if (dot != std::string::npos) end = std::min(end, part.find('.', dot + 1));
+  return part.substr(0, end);
+}
+
 }  // namespace
 
 void FileReport::report(const std::string& part, std::string found, std::string rule, std::string remedy) {
-  if (++counts_[part.substr(0, part.find('['))] > kProblemsPerPart) return;
+  ++count_;
+  if (++counts_[list_of(part)] > kProblemsPerPart) return;
   inspector_.report({.field = source_ + ": " + part,
                      .found = std::move(found),
                      .rule = std::move(rule),
@@ -200,6 +211,7 @@ void read_normalizer(const base::Json* json, FileReport& report, TokenizerFile& 
 }
 
 void read_pre_tokenizer(const base::Json* json, FileReport& report, TokenizerFile& file) {
+  const std::size_t faults = report.count();
   bool byte_level = false;
   const auto visit = [&](const base::Json& step, const std::string& type, const std::string& part) {
     if (byte_level) return report.report(part, quoted(type), "nothing may follow ByteLevel");
@@ -229,11 +241,11 @@ void read_pre_tokenizer(const base::Json* json, FileReport& report, TokenizerFil
     }
   };
   if (!is_absent(json)) walk(*json, "pre_tokenizer", "pretokenizers", 0, report, visit);
-  // A fault before it may have hidden it.
-  if (is_absent(json))
+  if (is_absent(json)) {
     report.report("pre_tokenizer", "", "is missing; it must end with ByteLevel");
-  else if (!byte_level)
+  } else if (!byte_level && report.count() == faults) {  // a fault may have hidden it
     report.report("pre_tokenizer", "", "must end with ByteLevel: only byte-level BPE is supported");
+  }
 }
 
 void read_post_processor(const base::Json* json, FileReport& report, TokenizerFile& file) {

@@ -2,6 +2,7 @@
 // reader adds what it finds to the file's value and what is wrong to the report.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -23,10 +24,13 @@ class FileReport {
   // `part` is the whole path: "model.merges[3]".
   void report(const std::string& part, std::string found, std::string rule, std::string remedy = "");
 
+  std::size_t count() const { return count_; }
+
  private:
   std::string source_;
   base::Inspector& inspector_;
-  std::unordered_map<std::string, std::size_t> counts_;  // by the part up to its first bracket
+  std::size_t count_ = 0;
+  std::map<std::string, std::size_t> counts_;  // by list: "model.merges"
 };
 
 void read_normalizer(const base::Json* json, FileReport& report, TokenizerFile& file);
