@@ -10,9 +10,16 @@ const KernelTable& table_of(Target target) {
   switch (target) {
     case Target::Reference:
       return reference_table();
+#if defined(__x86_64__)
+    case Target::Avx2:
+      return avx2_table();
+    case Target::Avx512:
+      return avx512_table();
+#else
     case Target::Avx2:
     case Target::Avx512:
-      return reference_table();
+      break;  // never available here (target.cc)
+#endif
   }
   return reference_table();
 }

@@ -9,6 +9,7 @@
 #include "kernels/layout.h"
 #include "kernels/product.h"
 #include "kernels/quantise.h"
+#include "kernels/scalar.h"
 #include "tensor/float16.h"
 
 namespace outrider::kernels {
@@ -153,14 +154,6 @@ void round_bf16_row(const float* x, std::int64_t width, std::uint16_t* out) {
   for (std::int64_t i = 0; i < width; ++i) out[i] = static_cast<std::uint16_t>(tensor::to_bf16(x[i]));
 }
 
-void argmax_row(const float* x, std::int64_t width, std::int32_t first, float* value, std::int32_t* index) {
-  for (std::int64_t i = 0; i < width; ++i) {
-    if (x[i] != x[i] || (*index >= 0 && x[i] <= *value)) continue;
-    *value = x[i];
-    *index = first + static_cast<std::int32_t>(i);
-  }
-}
-
 // ---- attention
 // -----------------------------------------------------------------------------------------------------------
 
@@ -231,7 +224,7 @@ constexpr KernelTable kReference{
     .scale_add = scale_add_row,
     .softmax = softmax_row,
     .round_bf16 = round_bf16_row,
-    .argmax = argmax_row,
+    .argmax = take_larger,
     .attend = attend_rows,
     .attend_scratch_floats = no_scratch,
 };

@@ -1,0 +1,350 @@
+// The AVX-512 target (F, BW, DQ, VL, BF16, VNNI; Zen 4, Sapphire Rapids and later).
+//
+// Products: two registers hold a panel's 32 outputs, each row of the tile has two sums in registers, and its
+// activations come as broadcasts. An output's sum is one sequence over the inputs, whatever the tile's row
+// count.
+#include "kernels/kernel_table.h"
+
+#if defined(__x86_64__)
+#if !defined(__clang__)
+// g++ 12 warns of the deliberately undefined registers of its own intrinsics (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/layout.h"
+#include "kernels/product.h"
+#include "kernels/quantise.h"
+#include "kernels/scalar.h"
+#include "kernels/target_region.h"
+
+OUTRIDER_BEGIN_TARGET("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vnni")
+
+namespace outrider::kernels {
+namespace {
+
+#include "kernels/vector_avx512.inc"
+// Written with V.
+#include "kernels/elementwise.inc"
+// Uses both.
+#include "kernels/attend.inc"
+
+constexpr int kFloatRows = 12;
+constexpr int kQuantisedRows = 8;
+
+// How far ahead of use weights are asked for.
+constexpr std::int64_t kPrefetchBytes = 4096;
+
+inline void prefetch(const std::byte* at) {
+  _mm_prefetch(reinterpret_cast<const char*>(at + kPrefetchBytes), _MM_HINT_T0);
+}
+
+inline __m512i load_bytes(const std::byte* from) { return _mm512_load_si512(from); }
+
+template <int Rows>
+inline void store_tile(const TileArgs& args, const __m512 (&sums)[Rows][2]) {
+  const __mmask16 low = first_lanes(std::min(args.columns, 16));
+  const __mmask16 high = first_lanes(std::max(args.columns - 16, 0));
+  __m512 bias[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
+  if (args.bias != nullptr) {
+    bias[0] = _mm512_maskz_loadu_ps(low, args.bias);
+    bias[1] = _mm512_maskz_loadu_ps(high, args.bias + 16);
+  }
+  OUTRIDER_UNROLL
+  for (int r = 0; r < Rows; ++r) {
+    float* out = args.out + r * args.out_stride;
+    const bool add = args.bias != nullptr;
+    _mm512_mask_storeu_ps(out, low, add ? _mm512_add_ps(sums[r][0], bias[0]) : sums[r][0]);
+    _mm512_mask_storeu_ps(out + 16, high, add ? _mm512_add_ps(sums[r][1], bias[1]) : sums[r][1]);
+  }
+}
+
+// ---- float activations: [input][row] float
+// ---------------------------------------------------------------------------------
+
+std::int64_t float_row_bytes(std::int64_t inputs) { return (inputs + 1) / 2 * 8; }
+
+// Inputs go in chunks so that the interleaved rows stay in the first-level cache; an odd count is filled up
+// with zero.
+constexpr std::int64_t kPackChunk = 64;
+
+template <bool Round>
+void pack_float(const float* const* rows, int row_count, std::int64_t inputs, std::byte* out) {
+  float* to = reinterpret_cast<float*>(out);
+  for (std::int64_t first = 0; first < inputs; first += kPackChunk) {
+    const std::int64_t count = std::min(kPackChunk, inputs - first);
+    for (int r = 0; r < row_count; ++r) {
+      const float* from = rows[r] + first;
+      float rounded[kPackChunk];
+      if constexpr (Round) {
+        std::uint16_t bits[kPackChunk];
+        round_bf16_row(from, count, bits);
+        for (std::int64_t k = 0; k < count; k += kLanes) store(rounded + k, load_bf16(bits + k));
+        from = rounded;
+      }
+      float* column = to + first * row_count + r;
+      for (std::int64_t k = 0; k < count; ++k) column[k * row_count] = from[k];
+    }
+  }
+  if (inputs % 2 != 0) std::fill_n(to + inputs * row_count, row_count, 0.0F);
+}
+
+template <int Rows>
+void tile_f32(const TileArgs& args) {
+  const std::byte* weights = args.panel;
+  const float* x = reinterpret_cast<const float*>(args.rows);
+  __m512 sums[Rows][2];
+  OUTRIDER_UNROLL
+  for (int r = 0; r < Rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
+  for (std::int64_t k = 0; k < args.inputs; ++k, weights += 128, x += Rows) {
+    prefetch(weights);
+    prefetch(weights + 64);
+    const __m512 low = _mm512_castsi512_ps(load_bytes(weights)),
+                 high = _mm512_castsi512_ps(load_bytes(weights + 64));
+    OUTRIDER_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      const __m512 xr = _mm512_set1_ps(x[r]);
+      sums[r][0] = _mm512_fmadd_ps(low, xr, sums[r][0]);
+      sums[r][1] = _mm512_fmadd_ps(high, xr, sums[r][1]);
+    }
+  }
+  store_tile<Rows>(args, sums);
+}
+
+inline __m512 even_inputs(__m512i pairs) { return _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16)); }
+inline __m512 odd_inputs(__m512i pairs) {
+  return _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(static_cast<int>(0xFFFF0000U))));
+}
+
+// bf16 weights, strict fp32: each pair is widened once for all rows.
+template <int Rows>
+void tile_bf16_float(const TileArgs& args) {
+  const std::byte* weights = args.panel;
+  const float* x = reinterpret_cast<const float*>(args.rows);
+  __m512 sums[Rows][2];
+  OUTRIDER_UNROLL
+  for (int r = 0; r < Rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
+  for (std::int64_t k = 0; k < args.inputs; k += 2, weights += 128, x += 2 * Rows) {
+    prefetch(weights);
+    prefetch(weights + 64);
+    const __m512i low = load_bytes(weights), high = load_bytes(weights + 64);
+    const __m512 low_even = even_inputs(low), high_even = even_inputs(high);
+    const __m512 low_odd = odd_inputs(low), high_odd = odd_inputs(high);
+    OUTRIDER_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      const __m512 even = _mm512_set1_ps(x[r]), odd = _mm512_set1_ps(x[Rows + r]);
+      sums[r][0] = _mm512_fmadd_ps(low_odd, odd, _mm512_fmadd_ps(low_even, even, sums[r][0]));
+      sums[r][1] = _mm512_fmadd_ps(high_odd, odd, _mm512_fmadd_ps(high_even, even, sums[r][1]));
+    }
+  }
+  store_tile<Rows>(args, sums);
+}
+
+// ---- bf16 activations: [pair of inputs][row][2] bf16
+// -----------------------------------------------------------------------
+
+std::int64_t pair_row_bytes(std::int64_t inputs) { return (inputs + 1) / 2 * 4; }
+
+void pack_pairs(const float* const* rows, int row_count, std::int64_t inputs, std::byte* out) {
+  std::uint32_t* to = reinterpret_cast<std::uint32_t*>(out);
+  for (std::int64_t first = 0; first < inputs; first += kPackChunk) {
+    const std::int64_t count = std::min(kPackChunk, inputs - first), pairs = (count + 1) / 2;
+    for (int r = 0; r < row_count; ++r) {
+      std::uint16_t bits[kPackChunk + 2];
+      round_bf16_row(rows[r] + first, count, bits);
+      bits[count] = 0;
+      std::uint32_t* column = to + first / 2 * row_count + r;
+      for (std::int64_t i = 0; i < pairs; ++i) std::memcpy(column + i * row_count, bits + 2 * i, 4);
+    }
+  }
+}
+
+template <int Rows>
+void tile_bf16(const TileArgs& args) {
+  const std::byte* weights = args.panel;
+  const std::int32_t* x = reinterpret_cast<const std::int32_t*>(args.rows);
+  __m512 sums[Rows][2];
+  OUTRIDER_UNROLL
+  for (int r = 0; r < Rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
+  for (std::int64_t k = 0; k < args.inputs; k += 2, weights += 128, x += Rows) {
+    prefetch(weights);
+    prefetch(weights + 64);
+    const __m512bh low = (__m512bh)load_bytes(weights), high = (__m512bh)load_bytes(weights + 64);
+    OUTRIDER_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      const __m512bh xr = (__m512bh)_mm512_set1_epi32(x[r]);
+      sums[r][0] = _mm512_dpbf16_ps(sums[r][0], low, xr);
+      sums[r][1] = _mm512_dpbf16_ps(sums[r][1], high, xr);
+    }
+  }
+  store_tile<Rows>(args, sums);
+}
+
+// ---- quantised activations: a group of a tile is [quad of inputs][row][4] int8, [row] bias correction,
+// [row] scale -----------
+
+constexpr std::int64_t kGroupRowBytes = kGroupInputs + 8;
+
+std::int64_t quantised_row_bytes(std::int64_t inputs) { return group_count(inputs) * kGroupRowBytes; }
+
+struct QuantisedGroup {
+  __m256i codes;
+  std::int32_t sum;
+  float scale;
+};
+
+// As quantise_activations() (quantise.h), bit for bit.
+inline QuantisedGroup quantise_group(const float* x, std::int64_t count) {
+  const V low = load_part(x, std::min<std::int64_t>(count, 16));
+  const V high = count > 16 ? load_part(x + 16, count - 16) : splat(0);
+  const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
+  const std::uint32_t bits = static_cast<std::uint32_t>(_mm512_reduce_max_epi32(
+      _mm512_max_epi32(_mm512_and_si512(_mm512_castps_si512(low.lanes), magnitude),
+                       _mm512_and_si512(_mm512_castps_si512(high.lanes), magnitude))));
+  float largest;
+  std::memcpy(&largest, &bits, 4);
+  if (bits >= 0x7F800000U) return {_mm256_setzero_si256(), 0, std::numeric_limits<float>::quiet_NaN()};
+  if (largest < kQuantiseFloor) return {_mm256_setzero_si256(), 0, 0};
+  const __m512 inverse = _mm512_set1_ps(127.0F / largest);
+  const __m512i a = _mm512_cvtps_epi32(_mm512_mul_ps(low.lanes, inverse));
+  const __m512i b = _mm512_cvtps_epi32(_mm512_mul_ps(high.lanes, inverse));
+  const __m256i codes = _mm256_set_m128i(_mm512_cvtepi32_epi8(b), _mm512_cvtepi32_epi8(a));
+  return {codes, _mm512_reduce_add_epi32(_mm512_add_epi32(a, b)), largest / 127.0F};
+}
+
+template <int Bias>
+void pack_quantised(const float* const* rows, int row_count, std::int64_t inputs, std::byte* out) {
+  for (std::int64_t k = 0; k < inputs; k += kGroupInputs, out += row_count * kGroupRowBytes) {
+    std::int32_t* quads = reinterpret_cast<std::int32_t*>(out);
+    float* scales = reinterpret_cast<float*>(quads + 9 * row_count);
+    for (int r = 0; r < row_count; ++r) {
+      const QuantisedGroup group = quantise_group(rows[r] + k, std::min(kGroupInputs, inputs - k));
+      alignas(32) std::int32_t codes[8];
+      _mm256_store_si256(reinterpret_cast<__m256i*>(codes), group.codes);
+      for (int q = 0; q < 8; ++q) quads[q * row_count + r] = codes[q];
+      quads[8 * row_count + r] = -Bias * group.sum;
+      scales[r] = group.scale;
+    }
+  }
+}
+
+template <int Rows>
+inline void dot_quads(__m512i weights, const std::int32_t* quads, __m512i (&sums)[Rows]) {
+  OUTRIDER_UNROLL
+  for (int r = 0; r < Rows; ++r) sums[r] = _mm512_dpbusd_epi32(sums[r], weights, _mm512_set1_epi32(quads[r]));
+}
+
+// The half's 16 outputs of one group: exact integer sums that begin at the correction for the weights' bias.
+template <int Rows, bool Nibbles>
+inline void dot_group(const std::byte* weights, const std::int32_t* quads, __m512i (&sums)[Rows]) {
+  OUTRIDER_UNROLL
+  for (int r = 0; r < Rows; ++r) sums[r] = _mm512_set1_epi32(quads[8 * Rows + r]);
+  if constexpr (Nibbles) {
+    const __m512i mask = _mm512_set1_epi8(15);
+    OUTRIDER_UNROLL
+    for (int q = 0; q < 4; ++q) {
+      const __m512i both = load_bytes(weights + q * 64);
+      dot_quads<Rows>(_mm512_and_si512(both, mask), quads + q * Rows, sums);
+      dot_quads<Rows>(_mm512_and_si512(_mm512_srli_epi16(both, 4), mask), quads + (q + 4) * Rows, sums);
+    }
+  } else {
+    OUTRIDER_UNROLL
+    for (int q = 0; q < 8; ++q) dot_quads<Rows>(load_bytes(weights + q * 64), quads + q * Rows, sums);
+  }
+}
+
+template <int Rows, bool Nibbles>
+void tile_quantised(const TileArgs& args) {
+  constexpr std::int64_t kGroupBytes = Nibbles ? kInt4GroupBytes : kInt8GroupBytes;
+  constexpr std::int64_t kHalfBytes = (kGroupBytes - kScaleBytes) / 2;
+  const std::int64_t groups = group_count(args.inputs);
+  const std::byte* weights = args.panel;
+  const std::int32_t* x = reinterpret_cast<const std::int32_t*>(args.rows);
+  __m512 sums[Rows][2];
+  OUTRIDER_UNROLL
+  for (int r = 0; r < Rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
+  for (std::int64_t g = 0; g < groups; ++g, weights += kGroupBytes, x += 10 * Rows) {
+    OUTRIDER_UNROLL
+    for (std::int64_t line = 0; line < kGroupBytes; line += 64) prefetch(weights + line);
+    OUTRIDER_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      __m512i exact[Rows];
+      dot_group<Rows, Nibbles>(weights + kScaleBytes + half * kHalfBytes, x, exact);
+      const __m512 scale = load_bf16(reinterpret_cast<const std::uint16_t*>(weights) + half * 16).lanes;
+      OUTRIDER_UNROLL
+      for (int r = 0; r < Rows; ++r) {
+        float row_scale;
+        std::memcpy(&row_scale, x + 9 * Rows + r, 4);
+        sums[r][half] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact[r]),
+                                        _mm512_mul_ps(scale, _mm512_set1_ps(row_scale)), sums[r][half]);
+      }
+    }
+  }
+  store_tile<Rows>(args, sums);
+}
+
+// ---- the table
+// -------------------------------------------------------------------------------------------------------------
+
+using Tile = void (*)(const TileArgs&);
+
+constexpr Tile kTilesF32[] = {tile_f32<1>, tile_f32<2>,  tile_f32<3>,  tile_f32<4>,
+                              tile_f32<5>, tile_f32<6>,  tile_f32<7>,  tile_f32<8>,
+                              tile_f32<9>, tile_f32<10>, tile_f32<11>, tile_f32<12>};
+constexpr Tile kTilesBf16Float[] = {tile_bf16_float<1>,  tile_bf16_float<2>,  tile_bf16_float<3>,
+                                    tile_bf16_float<4>,  tile_bf16_float<5>,  tile_bf16_float<6>,
+                                    tile_bf16_float<7>,  tile_bf16_float<8>,  tile_bf16_float<9>,
+                                    tile_bf16_float<10>, tile_bf16_float<11>, tile_bf16_float<12>};
+constexpr Tile kTilesBf16[] = {tile_bf16<1>, tile_bf16<2>,  tile_bf16<3>,  tile_bf16<4>,
+                               tile_bf16<5>, tile_bf16<6>,  tile_bf16<7>,  tile_bf16<8>,
+                               tile_bf16<9>, tile_bf16<10>, tile_bf16<11>, tile_bf16<12>};
+template <bool Nibbles>
+constexpr Tile kTilesQuantised[] = {tile_quantised<1, Nibbles>, tile_quantised<2, Nibbles>,
+                                    tile_quantised<3, Nibbles>, tile_quantised<4, Nibbles>,
+                                    tile_quantised<5, Nibbles>, tile_quantised<6, Nibbles>,
+                                    tile_quantised<7, Nibbles>, tile_quantised<8, Nibbles>};
+
+void run_f32(const TileArgs& args) { kTilesF32[args.row_count - 1](args); }
+void run_bf16_float(const TileArgs& args) { kTilesBf16Float[args.row_count - 1](args); }
+void run_bf16(const TileArgs& args) { kTilesBf16[args.row_count - 1](args); }
+template <bool Nibbles>
+void run_quantised(const TileArgs& args) {
+  kTilesQuantised<Nibbles>[args.row_count - 1](args);
+}
+
+constexpr ProductKernel kFloat{kFloatRows, float_row_bytes, pack_float<false>, run_f32};
+constexpr ProductKernel kFloatRounded{kFloatRows, float_row_bytes, pack_float<true>, run_f32};
+constexpr ProductKernel kBf16Float{kFloatRows, float_row_bytes, pack_float<false>, run_bf16_float};
+constexpr ProductKernel kBf16{kFloatRows, pair_row_bytes, pack_pairs, run_bf16};
+constexpr ProductKernel kInt8{kQuantisedRows, quantised_row_bytes, pack_quantised<kInt8Bias>,
+                              run_quantised<false>};
+constexpr ProductKernel kInt4{kQuantisedRows, quantised_row_bytes, pack_quantised<kInt4Bias>,
+                              run_quantised<true>};
+
+constexpr KernelTable kTable{
+    .products = {{kFloat, kFloatRounded}, {kBf16Float, kBf16}, {kInt8, kInt8}, {kInt4, kInt4}},
+    .rms_norm = rms_norm_row,
+    .rotate = rotate_head,
+    .silu_multiply = silu_multiply_row,
+    .scale_add = scale_add_row,
+    .softmax = softmax_row,
+    .round_bf16 = round_bf16_row,
+    .argmax = argmax_row,
+    .attend = attend_rows,
+    .attend_scratch_floats = attend_floats,
+};
+
+}  // namespace
+
+const KernelTable& avx512_table() { return kTable; }
+
+}  // namespace outrider::kernels
+
+OUTRIDER_END_TARGET
+#endif
