@@ -141,11 +141,11 @@ TEST(Pattern, RefusesWhatItDoesNotKnowToMeanTheSame) {
 
 std::string split_of(const std::string& pattern, const std::string& text,
                      SplitBehavior behavior = SplitBehavior::Isolated, bool invert = false,
-                     bool literal = false) {
+                     bool literal = false, double seconds_max = 60) {
   const auto splitter =
       Splitter::compile({.pattern = pattern, .literal = literal, .behavior = behavior, .invert = invert});
   if (!splitter.ok()) return "refused: " + splitter.error().message;
-  SplitWorkspace workspace;
+  SplitWorkspace workspace(seconds_max);
   std::vector<std::string_view> parts;
   const auto done = splitter->split(text, workspace, parts);
   if (!done.ok()) return "failed: " + done.error().message;
@@ -200,6 +200,23 @@ TEST(Splitter, RefusesWhatIsNoPattern) {
 TEST(Splitter, GivesUpOnAPatternThatBacktracksWithoutEnd) {
   EXPECT_EQ(split_of("(a+)+$", std::string(60, 'a') + "!").substr(0, 7), "failed:");
   EXPECT_EQ(split_of("(a|a)*$", std::string(60, 'a') + "!").substr(0, 7), "failed:");
+}
+
+TEST(Splitter, GivesUpOnAPatternThatIsSlowEverywhere) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i)
+    text += std::string(15, 'a') + "!";  // each start of a run costs 2^15 steps or less
+  EXPECT_EQ(split_of("(a+)+$", text, SplitBehavior::Isolated, false, false, 0.02).substr(0, 7), "failed:");
+}
+
+TEST(Splitter, FindsMatchesThatStartFarFromTheLastOne) {
+  for (const std::size_t distance : {254u, 255u, 256u, 257u, 258u, 511u, 512u, 513u, 5000u}) {
+    for (const std::string unit : {"x", "\xC3\xA9", "\xE4\xB8\xAD", "\xF0\x9F\x98\x80"}) {
+      std::string gap;
+      for (std::size_t i = 0; i < distance; ++i) gap += unit;
+      EXPECT_EQ(split_of("[0-9]+|$", gap + "12" + gap + "3"), gap + "|12|" + gap + "|3") << distance << unit;
+    }
+  }
 }
 
 TEST(Splitter, MatchesALongRunWithoutALimitInTheWay) {

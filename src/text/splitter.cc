@@ -2,15 +2,16 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <limits>
 #include <optional>
 
 #include "base/check.h"
 #include "text/pattern.h"
-#include "text/unicode.h"
 
 namespace outrider::text {
 namespace {
@@ -20,6 +21,8 @@ constexpr std::uint32_t kGroupDepthMax = 100;
 // Steps of one match; a run of n equal characters costs some n steps, so that the length of the piece is
 // added.
 constexpr std::size_t kMatchSteps = 1'000'000;
+// Places at which one call may try to start a match; between calls the clock is read.
+constexpr std::size_t kStartsPerCall = 256;
 constexpr std::uint32_t kMatchHeapKib = 65536;
 constexpr std::size_t kJitStackBytesMin = 32 << 10, kJitStackBytesMax = 4 << 20;
 
@@ -44,12 +47,29 @@ std::string message_of(int code) {
 }  // namespace
 
 struct SplitWorkspace::Parts {
+  explicit Parts(double seconds) : seconds_max(seconds) {}
   MatchContext context{pcre2_match_context_create(nullptr)};
   MatchData data{pcre2_match_data_create(1, nullptr)};
   JitStack stack{pcre2_jit_stack_create(kJitStackBytesMin, kJitStackBytesMax, nullptr)};
+
+  // The wall clock is cheap; only where it says so is the thread's own asked, so that a stopped process loses
+  // nothing.
+  bool out_of_time() const {
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - wall_start;
+    return wall.count() > seconds_max && thread_seconds() - thread_start > seconds_max;
+  }
+  static double thread_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  }
+
+  double seconds_max;
+  std::chrono::steady_clock::time_point wall_start = std::chrono::steady_clock::now();
+  double thread_start = thread_seconds();
 };
 
-SplitWorkspace::SplitWorkspace() : parts_(std::make_unique<Parts>()) {
+SplitWorkspace::SplitWorkspace(double seconds_max) : parts_(std::make_unique<Parts>(seconds_max)) {
   OUTRIDER_CHECK(parts_->context != nullptr && parts_->data != nullptr);
   pcre2_set_heap_limit(parts_->context.get(), kMatchHeapKib);
   if (parts_->stack != nullptr) pcre2_jit_stack_assign(parts_->context.get(), nullptr, parts_->stack.get());
@@ -81,7 +101,13 @@ class Scanner {
     std::size_t previous = 0, from = 0;
     std::optional<std::size_t> last_end;
     while (from <= piece_.size()) {
-      const int count = match(from);
+      if (workspace_.out_of_time()) return base::Error{"took longer than it may on a text"};
+      const std::size_t last_start = std::min(from + kStartsPerCall, piece_.size());
+      const int count = match(from, last_start);
+      if (count == PCRE2_ERROR_NOMATCH && last_start < piece_.size()) {
+        from = character_behind(last_start);
+        continue;
+      }
       if (count == PCRE2_ERROR_NOMATCH) break;
       if (count < 0)
         return base::Error{"gave up on a text of " + std::to_string(piece_.size()) +
@@ -91,7 +117,7 @@ class Scanner {
       if (begin > end || begin < from)
         return base::Error{"matches backwards"};  // \K, which no pattern of ours lets through
       if (begin == end && last_end == end) {      // an empty match right behind a match does not count
-        from = end + (end < piece_.size() ? first_character(piece_.substr(end)).bytes : 1);
+        from = character_behind(end);
         continue;
       }
       if (previous != begin) spans.push_back({previous, begin, false});
@@ -104,7 +130,17 @@ class Scanner {
   }
 
  private:
-  int match(std::size_t from) {
+  // The start of the first character behind a byte.
+  std::size_t character_behind(std::size_t byte) const {
+    do {
+      ++byte;
+    } while (byte < piece_.size() && (static_cast<unsigned char>(piece_[byte]) & 0xC0) == 0x80);
+    return byte;
+  }
+
+  // A match that starts at `from` to `last_start`.
+  int match(std::size_t from, std::size_t last_start) {
+    pcre2_set_offset_limit(workspace_.context.get(), last_start);
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(piece_.data());
     const auto run = [&](std::uint32_t options) {
       return pcre2_match(code_, subject, piece_.size(), from, PCRE2_NO_UTF_CHECK | options,
@@ -162,7 +198,8 @@ base::Result<Splitter, base::Error> Splitter::compile(const SplitRule& rule) {
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   pcre2_set_parens_nest_limit(context.get(), kGroupDepthMax);
   const std::uint32_t options =
-      PCRE2_UTF | (rule.literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_MULTILINE);
+      PCRE2_UTF | PCRE2_USE_OFFSET_LIMIT |
+      (rule.literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_MULTILINE);
   int error = 0;
   PCRE2_SIZE offset = 0;
   Code code{pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options, &error,

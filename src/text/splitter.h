@@ -22,11 +22,12 @@ struct SplitRule {
   bool invert;  // what lies between the matches counts as match
 };
 
-// What one thread needs to match: match block, limits, stack. One serves any number of splits, one after the
-// other.
+// What one thread needs to match: match block, limits, stack, and a budget of processor time for all splits
+// together: a pattern can be slow at every place of a text without being slow enough at one. One serves any
+// number of splits, one after the other.
 class SplitWorkspace {
  public:
-  SplitWorkspace();
+  explicit SplitWorkspace(double seconds_max);
   SplitWorkspace(SplitWorkspace&&) noexcept;
   ~SplitWorkspace();
   struct Parts;

@@ -18,7 +18,9 @@
 namespace outrider::text {
 namespace {
 
-constexpr std::size_t kTextBytesMax = std::size_t{256} << 20;
+constexpr std::size_t kTextBytesMax = std::size_t{64} << 20;
+// The processor time that splitting a text may take: some hundred times what published patterns need.
+constexpr double kSplitSeconds = 5, kSplitSecondsPerByte = 5e-6;
 constexpr std::string_view kNoCharacter = "\xFF";
 
 using base::TokenId;
@@ -84,7 +86,7 @@ base::Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text, bool
   if (!base::is_utf8(text)) return refuse_text("", "must be UTF-8");
   std::vector<TokenId> ids;
   if (special) ids = parts_->prefix;
-  SplitWorkspace workspace;
+  SplitWorkspace workspace(kSplitSeconds + kSplitSecondsPerByte * static_cast<double>(text.size()));
   for (const Section& raw : parts_->raw.cut(text)) {
     if (raw.id) {
       ids.push_back(*raw.id);

@@ -33,7 +33,7 @@ struct NamedTokens {
 class Tokenizer {
  public:
   // `special`: with the tokens of the post-processor's template around the text. Refused: bytes that are no
-  // UTF-8, more than 256 MiB, and a text on which a split pattern of the file runs beyond its limits.
+  // UTF-8, more than 64 MiB, and a text on which a split pattern of the file runs beyond its limits.
   base::Result<std::vector<base::TokenId>> encode(std::string_view text, bool special) const;
 
   // All of it at once, by the rule of stream.h: bytes that are no character become U+FFFD.
