@@ -53,8 +53,7 @@ std::size_t count_layers(const Checkpoint& checkpoint) {
   return layers.size();
 }
 
-// Weights against the config, each disagreement with both values.
-base::Result<base::Done> check_weights(const Checkpoint& checkpoint, std::vector<TensorSpec> expected,
+base::Result<base::Done> check_against(const Checkpoint& checkpoint, std::vector<TensorSpec> expected,
                                        std::size_t layer_count, const std::string& source) {
   for (TensorSpec& spec : expected) spec.axes = tensor_axes(spec.name);
   auto checked = check_tensors(checkpoint, expected, unread_suffixes());
@@ -101,6 +100,16 @@ std::unique_ptr<const TensorSource> dummy_weights(const std::vector<TensorSpec>&
 
 }  // namespace
 
+base::Result<base::Done> check_weights(const Checkpoint& checkpoint, const ModelShape& shape,
+                                       const std::string& source) {
+  return check_against(checkpoint, expected_tensors(shape), shape.layers.size(), source);
+}
+
+base::Result<base::Done> check_weights(const Checkpoint& checkpoint, const DrafterShape& shape,
+                                       const std::string& source) {
+  return check_against(checkpoint, expected_tensors(shape), shape.backbone.layers.size(), source);
+}
+
 base::Result<OpenedModel> open_model(const std::string& path, const OpenOptions& options, const Warn& warn) {
   OUTRIDER_TRY_DONE(check_place(path, options));
   const std::string source = config_source(path);
@@ -117,13 +126,12 @@ base::Result<OpenedModel> open_model(const std::string& path, const OpenOptions&
   std::sort(ends.begin(), ends.end());
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
 
-  const std::vector<TensorSpec> expected = expected_tensors(shape);
   std::unique_ptr<const TensorSource> weights;
   if (options.load_format == LoadFormat::Dummy) {
-    weights = dummy_weights(expected, options);
+    weights = dummy_weights(expected_tensors(shape), options);
   } else {
     OUTRIDER_TRY(Checkpoint checkpoint, Checkpoint::open(path, warn));
-    OUTRIDER_TRY_DONE(check_weights(checkpoint, expected, shape.layers.size(), source));
+    OUTRIDER_TRY_DONE(check_weights(checkpoint, shape, source));
     weights = std::make_unique<const Checkpoint>(std::move(checkpoint));
   }
   return OpenedModel{.shape = std::move(shape),
@@ -147,9 +155,8 @@ base::Result<OpenedDrafter> open_drafter(const std::string& path, const ModelSha
   OUTRIDER_TRY(DrafterShape shape, parse_drafter_shape(config, source, names, layer_count));
   base::Inspector inspector;
   check_drafter_match(shape, target, source, inspector);
-  const std::vector<TensorSpec> expected = expected_tensors(shape);
   if (checkpoint) {
-    auto checked = check_weights(*checkpoint, expected, shape.backbone.layers.size(), source);
+    auto checked = check_weights(*checkpoint, shape, source);
     if (!checked.ok()) inspector.report_all(std::move(checked).error());
   }
   if (!inspector.clean()) return std::move(inspector).refuse();
@@ -157,7 +164,7 @@ base::Result<OpenedDrafter> open_drafter(const std::string& path, const ModelSha
   if (checkpoint) {
     weights = std::make_unique<const Checkpoint>(std::move(*checkpoint));
   } else {
-    weights = dummy_weights(expected, options);
+    weights = dummy_weights(expected_tensors(shape), options);
   }
   return OpenedDrafter{.shape = std::move(shape), .weights = std::move(weights), .config = std::move(config)};
 }
