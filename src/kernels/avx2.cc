@@ -54,8 +54,7 @@ inline void store_tile(const TileArgs& args, const __m256 (&sums)[Rows][kParts])
   }
 }
 
-// ---- float activations: [input][row] float
-// -----------------------------------------------------------------------------------
+// ---- float activations: [input][row] float ----
 
 std::int64_t float_row_bytes(std::int64_t inputs) { return (inputs + 1) / 2 * 8; }
 
@@ -126,8 +125,7 @@ void tile_bf16(const TileArgs& args) {
   store_tile<Rows>(args, sums);
 }
 
-// ---- quantised activations
-// -------------------------------------------------------------------------------------------------
+// ---- quantised activations ----
 // VPMADDUBSW adds two products of an unsigned and a signed byte in 16 bits, and saturates. With nibbles it
 // cannot: eight such sums still fit (16 * 15 * 127 < 2^15). Bytes are widened to 16 bits instead: even and
 // odd inputs apart, VPMADDWD, exact.
@@ -250,8 +248,9 @@ void tile_quantised(const TileArgs& args) {
   store_tile<Rows>(args, sums);
 }
 
-// ---- the table
-// -------------------------------------------------------------------------------------------------------------
+#include "kernels/probe_avx2.inc"
+
+// ---- the table ----
 
 using Tile = void (*)(const TileArgs&);
 
@@ -288,6 +287,8 @@ constexpr KernelTable kTable{
     .argmax = argmax_row,
     .attend = attend_rows,
     .attend_scratch_floats = attend_floats,
+    .read_bytes = read_lines,
+    .dot_burst = dot_burst,
 };
 
 }  // namespace

@@ -65,8 +65,7 @@ inline void store_tile(const TileArgs& args, const __m512 (&sums)[Rows][2]) {
   }
 }
 
-// ---- float activations: [input][row] float
-// ---------------------------------------------------------------------------------
+// ---- float activations: [input][row] float ----
 
 std::int64_t float_row_bytes(std::int64_t inputs) { return (inputs + 1) / 2 * 8; }
 
@@ -146,8 +145,7 @@ void tile_bf16_float(const TileArgs& args) {
   store_tile<Rows>(args, sums);
 }
 
-// ---- bf16 activations: [pair of inputs][row][2] bf16
-// -----------------------------------------------------------------------
+// ---- bf16 activations: [pair of inputs][row][2] bf16 ----
 
 std::int64_t pair_row_bytes(std::int64_t inputs) { return (inputs + 1) / 2 * 4; }
 
@@ -186,8 +184,8 @@ void tile_bf16(const TileArgs& args) {
   store_tile<Rows>(args, sums);
 }
 
-// ---- quantised activations: a group of a tile is [quad of inputs][row][4] int8, [row] bias correction,
-// [row] scale -----------
+// ---- quantised activations ----
+// A group of a tile is [quad of inputs][row][4] int8, then [row] bias correction, then [row] scale.
 
 constexpr std::int64_t kGroupRowBytes = kGroupInputs + 8;
 
@@ -289,8 +287,9 @@ void tile_quantised(const TileArgs& args) {
   store_tile<Rows>(args, sums);
 }
 
-// ---- the table
-// -------------------------------------------------------------------------------------------------------------
+#include "kernels/probe_avx512.inc"
+
+// ---- the table ----
 
 using Tile = void (*)(const TileArgs&);
 
@@ -338,6 +337,8 @@ constexpr KernelTable kTable{
     .argmax = argmax_row,
     .attend = attend_rows,
     .attend_scratch_floats = attend_floats,
+    .read_bytes = read_lines,
+    .dot_burst = dot_burst,
 };
 
 }  // namespace

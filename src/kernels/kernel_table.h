@@ -9,6 +9,7 @@
 #include "kernels/attention.h"
 #include "kernels/executor.h"
 #include "kernels/linear.h"
+#include "kernels/probe.h"
 
 namespace outrider::kernels {
 
@@ -69,6 +70,11 @@ struct KernelTable {
 
   void (*attend)(const AttendArgs&);
   std::int64_t (*attend_scratch_floats)(int row_count, int group_size, int head_width);
+
+  // For probe.h: reads every cache line; and runs `rounds` of dot products in registers, giving the count of
+  // operations.
+  void (*read_bytes)(const std::byte* from, std::int64_t bytes);
+  std::int64_t (*dot_burst)(DotKind kind, std::int64_t rounds);
 };
 
 const KernelTable& reference_table();

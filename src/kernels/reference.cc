@@ -17,8 +17,7 @@ namespace {
 
 using tensor::Bf16;
 
-// ---- products
-// ------------------------------------------------------------------------------------------------------------
+// ---- products ----
 
 // Packed activations are the rows themselves.
 std::int64_t float_row_bytes(std::int64_t inputs) { return inputs * 4; }
@@ -117,8 +116,7 @@ void tile_quantised(const TileArgs& args) {
   }
 }
 
-// ---- elementwise
-// ---------------------------------------------------------------------------------------------------------
+// ---- elementwise ----
 
 void rms_norm_row(const float* x, const float* weight, float epsilon, std::int64_t width, float* y) {
   float sum = 0;
@@ -154,8 +152,7 @@ void round_bf16_row(const float* x, std::int64_t width, std::uint16_t* out) {
   for (std::int64_t i = 0; i < width; ++i) out[i] = static_cast<std::uint16_t>(tensor::to_bf16(x[i]));
 }
 
-// ---- attention
-// -----------------------------------------------------------------------------------------------------------
+// ---- attention ----
 
 float stored(const void* data, KvDtype dtype, std::int64_t element) {
   if (dtype == KvDtype::F32) return static_cast<const float*>(data)[element];
@@ -207,6 +204,36 @@ void attend_rows(const AttendArgs& args) {
 
 std::int64_t no_scratch(int, int, int) { return 0; }
 
+// ---- probes ----
+
+// What the result is stored to, so that the work cannot be left out.
+template <class Value>
+void keep(Value value) {
+  volatile Value kept = value;
+  (void)kept;
+}
+
+void read_lines(const std::byte* from, std::int64_t bytes) {
+  std::uint64_t sum = 0;
+  for (std::int64_t i = 0; i + 8 <= bytes; i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, from + i, 8);
+    sum += word;
+  }
+  keep(sum);
+}
+
+std::int64_t dot_burst(DotKind kind, std::int64_t rounds) {
+  constexpr int kSums = 32;
+  if (kind != DotKind::Fp32) return 0;
+  float sums[kSums] = {};
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    for (float& sum : sums) sum = sum * 0.5F + 1.0F;
+  }
+  for (const float sum : sums) keep(sum);
+  return rounds * kSums * 2;
+}
+
 constexpr ProductKernel kFloat{kTileRowsMax, float_row_bytes, pack_float, tile_f32};
 constexpr ProductKernel kFloatRounded{kTileRowsMax, float_row_bytes, pack_rounded, tile_f32};
 constexpr ProductKernel kBf16{kTileRowsMax, float_row_bytes, pack_float, tile_bf16};
@@ -227,6 +254,8 @@ constexpr KernelTable kReference{
     .argmax = take_larger,
     .attend = attend_rows,
     .attend_scratch_floats = no_scratch,
+    .read_bytes = read_lines,
+    .dot_burst = dot_burst,
 };
 
 }  // namespace
