@@ -273,6 +273,8 @@ void tile_quantised(const TileArgs& args) {
     OUTRIDER_UNROLL
     for (int half = 0; half < 2; ++half) {
       __m512i exact[Rows];
+      // Else the compiler keeps every broadcast of the first half for the second, in memory.
+      asm volatile("" : : : "memory");
       dot_group<Rows, Nibbles>(weights + kScaleBytes + half * kHalfBytes, x, exact);
       const __m512 scale = load_bf16(reinterpret_cast<const std::uint16_t*>(weights) + half * 16).lanes;
       OUTRIDER_UNROLL
