@@ -15,7 +15,8 @@
 namespace outrider::kernels {
 namespace {
 
-// One thread is timed by the processor time it got, which a busy machine disturbs less; several by the clock on the wall.
+// One thread is timed by the processor time it got, which a busy machine disturbs less; several by the clock
+// on the wall.
 bool single_thread = false;
 
 double now() {
@@ -127,7 +128,7 @@ void bench_prefill(const Bench& bench, WeightFormat format, std::int64_t outputs
 void bench_attend(const Bench& bench) {
   const int heads = 32, kv_heads = 8, width = 128, block_tokens = 16;
   const std::int64_t positions = 4096, layers = 16, elements = positions * kv_heads * width;
-  std::vector<std::uint16_t> keys(static_cast<std::size_t>(elements * layers), 0x3C00), values = keys;
+  tensor::Buffer keys(static_cast<std::size_t>(elements * layers) * 2), values(keys.size());
   std::vector<base::BlockId> blocks;
   for (int i = 0; i < positions / block_tokens; ++i) blocks.push_back(static_cast<base::BlockId>(i));
   const double bandwidth = bench.probe.read(bench.executor, 0.1);
@@ -137,8 +138,8 @@ void bench_attend(const Bench& bench) {
     const double time = least(5, [&] {
       for (std::int64_t layer = 0; layer < layers; ++layer) {
         attend(bench.executor, {q.data(), rows, heads * width}, heads, ranges,
-               {keys.data() + layer * elements, values.data() + layer * elements, KvDtype::Bf16, block_tokens,
-                kv_heads, width},
+               {keys.data() + layer * elements * 2, values.data() + layer * elements * 2, KvDtype::Bf16,
+                block_tokens, kv_heads, width},
                0.1F, {out.data(), rows, heads * width});
       }
     });
