@@ -24,6 +24,7 @@ namespace {
 #include "kernels/vector_avx2.inc"
 // Written with V.
 #include "kernels/elementwise.inc"
+#include "kernels/quantise.inc"
 // Uses both.
 #include "kernels/attend.inc"
 
@@ -285,6 +286,8 @@ constexpr KernelTable kTable{
     .softmax = softmax_row,
     .round_bf16 = round_bf16_row,
     .argmax = argmax_row,
+    .quantise_int8 = quantise_int8_group,
+    .quantise_int4 = quantise_int4_group,
     .attend = attend_rows,
     .attend_scratch_floats = attend_floats,
     .read_bytes = read_lines,

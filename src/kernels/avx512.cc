@@ -32,6 +32,7 @@ namespace {
 #include "kernels/vector_avx512.inc"
 // Written with V.
 #include "kernels/elementwise.inc"
+#include "kernels/quantise.inc"
 // Uses both.
 #include "kernels/attend.inc"
 
@@ -337,6 +338,8 @@ constexpr KernelTable kTable{
     .softmax = softmax_row,
     .round_bf16 = round_bf16_row,
     .argmax = argmax_row,
+    .quantise_int8 = quantise_int8_group,
+    .quantise_int4 = quantise_int4_group,
     .attend = attend_rows,
     .attend_scratch_floats = attend_floats,
     .read_bytes = read_lines,

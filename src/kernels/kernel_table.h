@@ -10,6 +10,7 @@
 #include "kernels/executor.h"
 #include "kernels/linear.h"
 #include "kernels/probe.h"
+#include "tensor/float16.h"
 
 namespace outrider::kernels {
 
@@ -67,6 +68,10 @@ struct KernelTable {
   // If one of x is larger than *value (or the first that is a number), moves *value and *index (x[0] has
   // index `first`).
   void (*argmax)(const float* x, std::int64_t width, std::int32_t first, float* value, std::int32_t* index);
+
+  // A group of 32 weights to codes and its scale: quantise.h, bit for bit.
+  tensor::Bf16 (*quantise_int8)(const float* weights, std::int8_t* codes);
+  tensor::Bf16 (*quantise_int4)(const float* weights, std::int8_t* codes);
 
   void (*attend)(const AttendArgs&);
   std::int64_t (*attend_scratch_floats)(int row_count, int group_size, int head_width);

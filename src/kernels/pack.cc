@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "kernels/kernel_table.h"
 #include "kernels/layout.h"
 #include "kernels/linear.h"
-#include "kernels/quantise.h"
 #include "tensor/float16.h"
 
 namespace outrider::kernels {
@@ -40,28 +40,34 @@ Widen widen_of(tensor::Dtype dtype) {
 
 std::uint16_t bf16_bits(float value) { return static_cast<std::uint16_t>(tensor::to_bf16(value)); }
 
-void put_int8_group(const float* values, std::int64_t output, std::byte* group) {
+void put_int8_group(const KernelTable& table, const float* values, std::int64_t output, std::byte* group) {
   std::int8_t codes[kGroupInputs];
-  const tensor::Bf16 scale = quantise_int8(values, codes);
+  const tensor::Bf16 scale = table.quantise_int8(values, codes);
   std::memcpy(group + output * 2, &scale, 2);
-  for (std::int64_t i = 0; i < kGroupInputs; ++i) {
-    group[kScaleBytes + int8_byte(output, i)] = static_cast<std::byte>(codes[i] + kInt8Bias);
+  std::uint8_t biased[kGroupInputs];
+  for (std::int64_t i = 0; i < kGroupInputs; ++i) biased[i] = static_cast<std::uint8_t>(codes[i] + kInt8Bias);
+  for (std::int64_t i = 0; i < kGroupInputs; i += 4) {
+    std::memcpy(group + kScaleBytes + int8_byte(output, i), biased + i, 4);
   }
 }
 
-void put_int4_group(const float* values, std::int64_t output, std::byte* group) {
+void put_int4_group(const KernelTable& table, const float* values, std::int64_t output, std::byte* group) {
   std::int8_t codes[kGroupInputs];
-  const tensor::Bf16 scale = quantise_int4(values, codes);
+  const tensor::Bf16 scale = table.quantise_int4(values, codes);
   std::memcpy(group + output * 2, &scale, 2);
+  std::uint8_t nibbles[kGroupInputs / 2];
   for (std::int64_t i = 0; i < kGroupInputs / 2; ++i) {
-    group[kScaleBytes + int4_byte(output, i)] =
-        static_cast<std::byte>((codes[i] + kInt4Bias) | (codes[i + kGroupInputs / 2] + kInt4Bias) << 4);
+    nibbles[i] =
+        static_cast<std::uint8_t>((codes[i] + kInt4Bias) | (codes[i + kGroupInputs / 2] + kInt4Bias) << 4);
+  }
+  for (std::int64_t i = 0; i < kGroupInputs / 2; i += 4) {
+    std::memcpy(group + kScaleBytes + int4_byte(output, i), nibbles + i, 4);
   }
 }
 
 // values: inputs [first, first + count) of one output, zero up to the next multiple of a group.
-void put_chunk(WeightFormat format, const float* values, std::int64_t first, std::int64_t count,
-               std::int64_t output, std::byte* panel) {
+void put_chunk(const KernelTable& table, WeightFormat format, const float* values, std::int64_t first,
+               std::int64_t count, std::int64_t output, std::byte* panel) {
   switch (format) {
     case WeightFormat::F32: {
       float* to = reinterpret_cast<float*>(panel) + first * kPanelOutputs + output;
@@ -75,12 +81,12 @@ void put_chunk(WeightFormat format, const float* values, std::int64_t first, std
     }
     case WeightFormat::Int8:
       for (std::int64_t i = 0; i < count; i += kGroupInputs) {
-        put_int8_group(values + i, output, panel + (first + i) / kGroupInputs * kInt8GroupBytes);
+        put_int8_group(table, values + i, output, panel + (first + i) / kGroupInputs * kInt8GroupBytes);
       }
       return;
     case WeightFormat::Int4:
       for (std::int64_t i = 0; i < count; i += kGroupInputs) {
-        put_int4_group(values + i, output, panel + (first + i) / kGroupInputs * kInt4GroupBytes);
+        put_int4_group(table, values + i, output, panel + (first + i) / kGroupInputs * kInt4GroupBytes);
       }
       return;
   }
@@ -91,13 +97,14 @@ struct SourceRow {
   Widen widen;
 };
 
-void pack_panel(WeightFormat format, std::span<const SourceRow> rows, std::int64_t inputs, std::byte* panel) {
+void pack_panel(const KernelTable& table, WeightFormat format, std::span<const SourceRow> rows,
+                std::int64_t inputs, std::byte* panel) {
   for (std::int64_t first = 0; first < inputs; first += kChunkInputs) {
     const std::int64_t count = std::min(kChunkInputs, inputs - first);
     for (std::size_t output = 0; output < rows.size(); ++output) {
       float values[kChunkInputs] = {};
       rows[output].widen(rows[output].data, first, count, values);
-      put_chunk(format, values, first, count, static_cast<std::int64_t>(output), panel);
+      put_chunk(table, format, values, first, count, static_cast<std::int64_t>(output), panel);
     }
   }
 }
@@ -131,7 +138,7 @@ PackedMatrix pack_matrix(Executor& executor, std::span<const tensor::TensorView>
       const std::int64_t first = panel * kPanelOutputs;
       const std::span<const SourceRow> part(
           rows.data() + first, static_cast<std::size_t>(std::min(kPanelOutputs, outputs - first)));
-      pack_panel(format, part, inputs, matrix.data() + panel * bytes);
+      pack_panel(executor.table(), format, part, inputs, matrix.data() + panel * bytes);
     }
   });
   return matrix;

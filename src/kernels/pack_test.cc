@@ -73,6 +73,32 @@ TEST(Quantise, KeepsGroupsThatAreExactlyRepresentable) {
   for (int i = 0; i < 32; ++i) EXPECT_EQ(static_cast<float>(codes[i]) * int8_scale, weights[i]);
 }
 
+TEST(PackMatrix, EveryTargetPacksTheSameBytes) {
+  Executor reference(Target::Reference, 1, Arithmetic::Float32);
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> weights = Values(17).many(70 * 96);
+  for (std::size_t k = 0; k < 96; ++k) {
+    weights[k] = 0;
+    weights[96 + k] = k == 40 ? nan : 1.0F;
+    weights[2 * 96 + k] = k == 70 ? -infinity : 0.5F;
+    weights[3 * 96 + k] = k % 2 == 0 ? 3.4e38F : -3.4e38F;
+    weights[4 * 96 + k] = 1e-44F;
+    weights[5 * 96 + k] = k % 32 == 3 ? -9.0F : 0.01F;
+    weights[6 * 96 + k] = static_cast<float>(k % 32) - 15.5F;
+    weights[7 * 96 + k] = k % 2 == 0 ? -1.0F : 1.0F;
+  }
+  for (const WeightFormat format : all_formats()) {
+    const PackedMatrix want = packed(reference, weights, 96, format);
+    for (const Target target : available_targets()) {
+      Executor executor(target, 2, Arithmetic::Float32);
+      const PackedMatrix matrix = packed(executor, weights, 96, format);
+      EXPECT_EQ(std::memcmp(matrix.data(), want.data(), static_cast<std::size_t>(want.byte_count())), 0)
+          << describe(target, format, Arithmetic::Float32);
+    }
+  }
+}
+
 TEST(Quantise, ZeroGroupsStayZeroAndNotFiniteOnesShow) {
   float weights[32] = {};
   std::int8_t codes[32];

@@ -36,30 +36,49 @@ float nearest(float value) {
   return (value + kShift) - kShift;
 }
 
+// Summed as sixteen lanes by a tree, like the vector forms.
 float int4_error(const float* weights, float scale) {
   const float inverse = 1.0F / scale;
-  float error = 0;
-  for (std::int64_t i = 0; i < kGroup; ++i) {
-    const float code = std::min(std::max(nearest(weights[i] * inverse), -8.0F), 7.0F);
-    const float difference = weights[i] - code * scale;
-    error += difference * difference;
+  float lanes[16];
+  for (int i = 0; i < 16; ++i) {
+    float misses[2];
+    for (int half = 0; half < 2; ++half) {
+      const float weight = weights[i + 16 * half];
+      misses[half] = weight - std::min(std::max(nearest(weight * inverse), -8.0F), 7.0F) * scale;
+    }
+    lanes[i] = misses[0] * misses[0] + misses[1] * misses[1];
   }
-  return error;
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  }
+  return lanes[0];
 }
 
 }  // namespace
 
+Int8Scale int8_scale(float largest) {
+  if (largest < kQuantiseFloor) return {tensor::Bf16{0}, 0, false};
+  const tensor::Bf16 stored = bf16_rounded_up(largest / 127.0F);
+  return {stored, tensor::to_float(stored), true};
+}
+
+float int4_extreme(const float* weights, float largest) {
+  float extreme = largest;
+  for (std::int64_t i = 0; i < kGroup; ++i) {
+    if (std::abs(weights[i]) == largest) extreme = weights[i];
+  }
+  return extreme;
+}
+
 tensor::Bf16 quantise_int8(const float* weights, std::int8_t* codes) {
   const float largest = largest_magnitude(weights, kGroup);
   if (!std::isfinite(largest)) return mark_not_finite(codes);
-  const tensor::Bf16 scale = largest < kQuantiseFloor ? tensor::Bf16{0} : bf16_rounded_up(largest / 127.0F);
-  const float divisor = tensor::to_float(scale);
-  // The largest floats would round up to an infinite scale.
-  if (!std::isfinite(divisor)) return mark_not_finite(codes);
+  const Int8Scale scale = int8_scale(largest);
   for (std::int64_t i = 0; i < kGroup; ++i) {
-    codes[i] = divisor == 0 ? std::int8_t{0} : static_cast<std::int8_t>(std::lrint(weights[i] / divisor));
+    codes[i] =
+        scale.usable ? static_cast<std::int8_t>(std::lrint(weights[i] / scale.divisor)) : std::int8_t{0};
   }
-  return scale;
+  return scale.stored;
 }
 
 tensor::Bf16 quantise_int4(const float* weights, std::int8_t* codes) {
@@ -67,13 +86,10 @@ tensor::Bf16 quantise_int4(const float* weights, std::int8_t* codes) {
   if (!std::isfinite(largest)) return mark_not_finite(codes);
   std::fill_n(codes, kGroup, std::int8_t{0});
   if (largest < kQuantiseFloor) return tensor::Bf16{0};
-  float extreme = largest;
-  for (std::int64_t i = 0; i < kGroup; ++i) {
-    if (std::abs(weights[i]) == largest) extreme = weights[i];
-  }
-  tensor::Bf16 best = tensor::to_bf16(extreme / -8.0F);
+  const float extreme = int4_extreme(weights, largest);
+  tensor::Bf16 best = tensor::to_bf16(extreme / kInt4Divisors[0]);
   float best_error = std::numeric_limits<float>::infinity();
-  for (const float divisor : {-8.0F, -7.6F, -7.3F, -7.0F, -8.5F, -9.0F, 7.0F}) {
+  for (const float divisor : kInt4Divisors) {
     const tensor::Bf16 scale = tensor::to_bf16(extreme / divisor);
     const float error = int4_error(weights, tensor::to_float(scale));
     if (error < best_error) {

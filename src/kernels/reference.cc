@@ -252,6 +252,8 @@ constexpr KernelTable kReference{
     .softmax = softmax_row,
     .round_bf16 = round_bf16_row,
     .argmax = take_larger,
+    .quantise_int8 = quantise_int8,
+    .quantise_int4 = quantise_int4,
     .attend = attend_rows,
     .attend_scratch_floats = no_scratch,
     .read_bytes = read_lines,
