@@ -21,18 +21,27 @@ class PackedMatrix {
  public:
   PackedMatrix() = default;
   PackedMatrix(WeightFormat format, std::int64_t outputs, std::int64_t inputs);  // zero weights
+  // Packed bytes that live elsewhere, such as a mapped file: 64-byte aligned, packed_bytes() long, outliving
+  // this. The layout does not depend on the target. They may be read only.
+  static PackedMatrix view_of(WeightFormat format, std::int64_t outputs, std::int64_t inputs,
+                              const std::byte* bytes);
+  static std::int64_t packed_bytes(WeightFormat format, std::int64_t outputs, std::int64_t inputs);
 
   WeightFormat format() const { return format_; }
   std::int64_t outputs() const { return outputs_; }  // N
   std::int64_t inputs() const { return inputs_; }    // K
-  const std::byte* data() const { return data_.data(); }
-  std::byte* data() { return data_.data(); }
-  std::int64_t byte_count() const { return static_cast<std::int64_t>(data_.size()); }
+  const std::byte* data() const { return elsewhere_ != nullptr ? elsewhere_ : data_.data(); }
+  std::byte* data() {
+    OUTRIDER_CHECK(elsewhere_ == nullptr);
+    return data_.data();
+  }
+  std::int64_t byte_count() const { return packed_bytes(format_, outputs_, inputs_); }
 
  private:
   WeightFormat format_ = WeightFormat::F32;
   std::int64_t outputs_ = 0, inputs_ = 0;
   tensor::Buffer data_;
+  const std::byte* elsewhere_ = nullptr;
 };
 
 // Stacks the sources, each [n_i, K] of F32, F16 or BF16, along the outputs (q, k, v or gate, up as one

@@ -115,7 +115,22 @@ PackedMatrix::PackedMatrix(WeightFormat format, std::int64_t outputs, std::int64
     : format_(format),
       outputs_(outputs),
       inputs_(inputs),
-      data_(static_cast<std::size_t>(panel_count(outputs) * panel_bytes(format, inputs))) {}
+      data_(static_cast<std::size_t>(packed_bytes(format, outputs, inputs))) {}
+
+PackedMatrix PackedMatrix::view_of(WeightFormat format, std::int64_t outputs, std::int64_t inputs,
+                                   const std::byte* bytes) {
+  OUTRIDER_CHECK(reinterpret_cast<std::uintptr_t>(bytes) % 64 == 0);
+  PackedMatrix matrix;
+  matrix.format_ = format;
+  matrix.outputs_ = outputs;
+  matrix.inputs_ = inputs;
+  matrix.elsewhere_ = bytes;
+  return matrix;
+}
+
+std::int64_t PackedMatrix::packed_bytes(WeightFormat format, std::int64_t outputs, std::int64_t inputs) {
+  return panel_count(outputs) * panel_bytes(format, inputs);
+}
 
 PackedMatrix pack_matrix(Executor& executor, std::span<const tensor::TensorView> sources,
                          WeightFormat format) {

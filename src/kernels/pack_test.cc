@@ -62,6 +62,20 @@ TEST(PackMatrix, QuantisedWeightsAreWithinHalfAStepOfTheirGroup) {
   }
 }
 
+TEST(PackedMatrix, AViewOfPackedBytesIsTheSameMatrix) {
+  Executor executor(best_target(), 1, Arithmetic::Float32);
+  const std::vector<float> x = Values(3).many(50);
+  for (const WeightFormat format : all_formats()) {
+    const PackedMatrix matrix = packed(executor, Values(4).many(70 * 50), 50, format);
+    const PackedMatrix same = PackedMatrix::view_of(format, 70, 50, matrix.data());
+    EXPECT_EQ(same.byte_count(), matrix.byte_count());
+    std::vector<float> want(70), y(70);
+    linear(executor, view(x, 50), matrix, {}, view(want, 70));
+    linear(executor, view(x, 50), same, {}, view(y, 70));
+    EXPECT_TRUE(same_bytes(y.data(), want.data(), 70));
+  }
+}
+
 TEST(Quantise, KeepsGroupsThatAreExactlyRepresentable) {
   float weights[32];
   std::int8_t codes[32];
