@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "base/check.h"
 
@@ -68,6 +69,36 @@ void for_each_residual(const Distribution& p, const Distribution& q, Visit&& vis
   });
 }
 
+// The race of waiting times over weights, block by block.
+class Race {
+ public:
+  explicit Race(const SharedNoise& noise) : noise_(noise) {}
+
+  // Tokens id_of(0), id_of(1), ... of one block of the noise, in rising order.
+  template <class IdOf>
+  void run_block(const IdOf& id_of, std::span<const float> weights) {
+    float most = 0;
+    for (const float weight : weights) most = std::max(most, weight);
+    const double bound = noise_.block_bound(id_of(0) / SharedNoise::kBlockTokens);
+    if (most == 0 || bound > best_ * static_cast<double>(most)) return;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const double rate = static_cast<double>(weights[i]);
+      if (rate == 0 || bound > best_ * rate) continue;
+      const double time = noise_.time_of(id_of(i)) / rate;
+      if (time >= best_) continue;
+      best_ = time;
+      winner_ = id_of(i);
+    }
+  }
+
+  TokenId winner() const { return winner_; }
+
+ private:
+  const SharedNoise& noise_;
+  double best_ = std::numeric_limits<double>::infinity();
+  TokenId winner_ = -1;
+};
+
 }  // namespace
 
 double probability_of(const Distribution& distribution, TokenId id) {
@@ -115,25 +146,27 @@ TokenId draw_residual(const Distribution& p, const Distribution& q, double unifo
   return chosen;
 }
 
-TokenId draw_by_shared_noise(const Distribution& distribution, const base::RandomStream& noise) {
+TokenId draw_by_shared_noise(const Distribution& distribution, const SharedNoise& noise) {
   if (const OneHot* one = std::get_if<OneHot>(&distribution)) return one->id;
-  double best = std::numeric_limits<double>::infinity();
-  TokenId chosen = -1;
-  for_each_token(distribution, [&](TokenId id, float weight) {
-    if (weight == 0) return true;
-    const double clock_rate = static_cast<double>(weight);
-    const double uniform = noise.uniform(static_cast<std::uint32_t>(id));
-    // -log(u) >= 1 - u rules out nearly every token without a logarithm; the margin is for rounding.
-    if (1 - uniform > best * clock_rate * (1 + 1e-12)) return true;
-    const double time = -std::log(uniform) / clock_rate;
-    if (time < best) {
-      best = time;
-      chosen = id;
+  Race race(noise);
+  if (const Dense* dense = std::get_if<Dense>(&distribution)) {
+    const std::span<const float> weights = dense->weights;
+    for (std::size_t first = 0; first < weights.size(); first += SharedNoise::kBlockTokens) {
+      const auto id_of = [first](std::size_t i) { return static_cast<TokenId>(first + i); };
+      race.run_block(id_of, weights.subspan(first, std::min<std::size_t>(SharedNoise::kBlockTokens,
+                                                                         weights.size() - first)));
     }
-    return true;
-  });
-  OUTRIDER_CHECK_MSG(chosen >= 0, "a distribution without a token");
-  return chosen;
+  } else if (const Sparse* sparse = std::get_if<Sparse>(&distribution)) {
+    const std::span<const float> weights = sparse->weights;
+    for (std::size_t first = 0, last = 0; first < weights.size(); first = last) {
+      const TokenId block = sparse->ids[first] / SharedNoise::kBlockTokens;
+      while (last < weights.size() && sparse->ids[last] / SharedNoise::kBlockTokens == block) ++last;
+      const auto id_of = [&, first](std::size_t i) { return sparse->ids[first + i]; };
+      race.run_block(id_of, weights.subspan(first, last - first));
+    }
+  }
+  OUTRIDER_CHECK_MSG(race.winner() >= 0, "a distribution without a token");
+  return race.winner();
 }
 
 }  // namespace outrider::decode

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/random.h"
+#include "decode/shared_noise.h"
 
 namespace outrider::decode {
 
@@ -35,11 +35,10 @@ base::TokenId draw(const Distribution& distribution, double uniform);
 // it, which only rounding can bring about.
 base::TokenId draw_residual(const Distribution& p, const Distribution& q, double uniform);
 
-// The Gumbel argmax of log p under noise keyed by token: an exact draw from p, and for two distributions
-// under the same noise a coupling, which agrees with probability (1 - TV) / (1 + TV) at least (Daliri, Musco,
-// Suresh, arXiv 2408.07978). Written as the race of exponential clocks that it is: the lowest
-// -log(uniform(id)) / weight wins, the lowest id among equals.
-base::TokenId draw_by_shared_noise(const Distribution& distribution, const base::RandomStream& noise);
+// The token of the lowest waiting time over weight, the lowest id among equals: an exact draw from p, and for
+// two distributions under the same noise a coupling that agrees with probability (1 - TV) / (1 + TV) at least
+// (Daliri, Musco, Suresh, arXiv 2408.07978).
+base::TokenId draw_by_shared_noise(const Distribution& distribution, const SharedNoise& noise);
 
 // The alternative to write into, with the capacity of an earlier use where there is one.
 template <class Kind>

@@ -76,7 +76,7 @@ Result<TokenId, Error> sample_draft(std::span<const float> logits, std::span<con
   }
   OUTRIDER_TRY_DONE(fill_q(logits, target_ids, rules.temperature, q));
   if (rules.accept == AcceptMethod::DrafterInvariant) {
-    return draw_by_shared_noise(q, RandomStream(rules.seed, position, Purpose::Shared));
+    return draw_by_shared_noise(q, SharedNoise(rules.seed, position));
   }
   return draw(
       q, RandomStream(rules.seed, position, Purpose::Draft).uniform(static_cast<std::uint32_t>(place.slot)));

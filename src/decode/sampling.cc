@@ -76,6 +76,16 @@ void select_top(std::span<const Element> logits, std::size_t count, double floor
   std::sort(out.begin(), out.end(), comes_before);
 }
 
+// Every token with a logit of at least `floor`, in order of the ids; minus infinity never counts.
+template <class Element>
+void select_from(std::span<const Element> logits, double floor, std::vector<Candidate>& out) {
+  out.clear();
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const double logit = static_cast<double>(logits[i]);
+    if (logit >= floor && logit != -kInfinity) out.push_back({.logit = logit, .id = static_cast<TokenId>(i)});
+  }
+}
+
 // exp((logit - maximum) / temperature)
 struct Softener {
   double maximum, temperature;
@@ -125,20 +135,41 @@ double mass_of(std::span<const Candidate> candidates, const Softener& softener) 
   return mass;
 }
 
-// top_p where no top_k bounds the candidates: looks at the best few first, then at ever more.
+// Cuts candidates in any order to the first of the falling order whose sum reaches `goal`: halves the range
+// in which the border lies, and sorts only what is left of it.
+void partition_at_mass(std::vector<Candidate>& candidates, const Softener& softener, double goal) {
+  auto first = candidates.begin(), last = candidates.end();
+  double sum = 0;  // of all before `first`
+  while (last - first > 256) {
+    const auto middle = first + (last - first) / 2;
+    std::nth_element(first, middle, last, comes_before);
+    const double mass = mass_of({first, middle}, softener);
+    if (sum + mass >= goal) {
+      last = middle;
+    } else {
+      sum += mass;
+      first = middle;
+    }
+  }
+  std::sort(first, last, comes_before);
+  for (; first != last && sum < goal; ++first) sum += static_cast<double>(softener.weight(first->logit));
+  candidates.erase(first, candidates.end());
+}
+
+// top_p where no top_k bounds the candidates. Mostly the best few suffice.
 template <class Element>
 void select_nucleus(std::span<const Element> logits, double top_p, double floor, const Softener& softener,
                     std::vector<Candidate>& out) {
+  constexpr std::size_t kFew = 256;
   double mass = 0;
   for (const Element element : logits) {
     const double logit = static_cast<double>(element);
     if (logit >= floor) mass += static_cast<double>(softener.weight(logit));
   }
-  for (std::size_t count = 256;; count *= 16) {
-    count = std::min(count, logits.size());
-    select_top(logits, count, floor, out);
-    if (cut_at_mass(out, softener, top_p * mass) || count == logits.size()) return;
-  }
+  select_top(logits, std::min(kFew, logits.size()), floor, out);
+  if (cut_at_mass(out, softener, top_p * mass)) return;
+  select_from(logits, floor, out);
+  partition_at_mass(out, softener, top_p * mass);
 }
 
 template <class Element>
@@ -165,11 +196,7 @@ Result<Done, Error> truncate_and_soften(std::span<const Element> logits, const S
   } else if (params.top_p < 1) {
     select_nucleus(logits, params.top_p, floor, softener, kept);
   } else {
-    kept.clear();
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-      const double logit = static_cast<double>(logits[i]);
-      if (logit >= floor) kept.push_back({.logit = logit, .id = static_cast<TokenId>(i)});
-    }
+    select_from(logits, floor, kept);
   }
   fill_sparse(kept, softener, reuse_as<Sparse>(out));
   return Done{};
@@ -217,11 +244,11 @@ Result<Done, Error> soften_logits(std::span<const float> logits, double temperat
 RowLogprobs derive_logprobs(std::span<const float> logits, TokenId chosen, int top_count,
                             SamplingScratch& scratch) {
   OUTRIDER_CHECK(chosen >= 0 && static_cast<std::size_t>(chosen) < logits.size() && top_count >= 0);
-  double maximum = -kInfinity;
-  for (const float logit : logits) maximum = std::max(maximum, static_cast<double>(logit));
+  float maximum = -std::numeric_limits<float>::infinity();
+  for (const float logit : logits) maximum = std::max(maximum, logit);
   double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - maximum);
-  const double log_sum = maximum + std::log(sum);
+  for (const float logit : logits) sum += static_cast<double>(std::exp(logit - maximum));
+  const double log_sum = static_cast<double>(maximum) + std::log(sum);
   RowLogprobs row{
       .chosen = static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(chosen)]) - log_sum),
       .top = {}};

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/json.h"
+#include "decode/toy_model.h"
 
 namespace outrider::decode {
 namespace {
@@ -215,21 +216,68 @@ TEST(Draw, FollowsTheRunningSumInOrderOfTheIds) {
   EXPECT_EQ(draw(OneHot{.id = 4}, 0.3), 4);
 }
 
-TEST(Draw, ByNoiseIsTheGumbelArgmaxByItsTextbookForm) {
-  for (std::uint64_t position = 0; position < 200; ++position) {
-    const base::RandomStream weights(1, position, base::Purpose::Weights),
-        noise(2, position, base::Purpose::Shared);
-    Dense dense;
-    double best = -std::numeric_limits<double>::infinity();
-    TokenId wanted = -1;
-    for (std::uint32_t id = 0; id < 50; ++id) {
-      const auto weight = static_cast<float>(std::exp(4 * weights.gumbel(id)));
-      dense.weights.push_back(weight);
-      dense.total += static_cast<double>(weight);
-      const double score = std::log(static_cast<double>(weight)) + noise.gumbel(id);
-      if (score > best) best = score, wanted = static_cast<TokenId>(id);
+// Weights from nearly one-hot to nearly flat.
+Dense random_weights(std::uint64_t position, std::uint32_t count) {
+  const base::RandomStream stream(1, position, base::Purpose::Weights);
+  Dense dense;
+  for (std::uint32_t id = 0; id < count; ++id) {
+    const double spread = static_cast<double>(position % 7);
+    const auto weight = static_cast<float>(std::exp(spread * stream.gumbel(id)));
+    dense.weights.push_back(weight);
+    dense.total += static_cast<double>(weight);
+  }
+  return dense;
+}
+
+TEST(SharedNoise, IsWonByTheLowestTimeOverWeightOfAllTokens) {
+  for (std::uint64_t position = 0; position < 300; ++position) {
+    const SharedNoise noise(2, position);
+    const Dense dense = random_weights(position, 1 + static_cast<std::uint32_t>(position * 3));
+    Sparse sparse;
+    double best = std::numeric_limits<double>::infinity(), best_sparse = best;
+    TokenId wanted = -1, wanted_sparse = -1;
+    for (TokenId id = 0; id < static_cast<TokenId>(dense.weights.size()); ++id) {
+      const float weight = dense.weights[static_cast<std::size_t>(id)];
+      const double score = noise.time_of(id) / static_cast<double>(weight);
+      if (score < best) best = score, wanted = id;
+      if (id % 5 != 0) continue;
+      sparse.ids.push_back(id);
+      sparse.weights.push_back(weight);
+      if (score < best_sparse) best_sparse = score, wanted_sparse = id;
     }
     EXPECT_EQ(draw_by_shared_noise(dense, noise), wanted);
+    EXPECT_EQ(draw_by_shared_noise(sparse, noise), wanted_sparse);
+  }
+}
+
+// The cell of a time among `cells` equally likely ones, if it is exponential with rate 1.
+std::size_t cell_of(double time, int cells) {
+  return std::min(static_cast<std::size_t>((1 - std::exp(-time)) * cells),
+                  static_cast<std::size_t>(cells - 1));
+}
+
+TEST(SharedNoise, GivesIndependentExponentialTimesWithinABlockAndAcross) {
+  const std::vector<TokenId> ids = {0, 1, 37, 63, 64, 127, 4000};
+  for (std::size_t a = 0; a < ids.size(); ++a) {
+    for (std::size_t b = a + 1; b < ids.size(); ++b) {
+      std::vector<std::int64_t> counts(64, 0);
+      for (std::uint64_t seed = 0; seed < 30'000; ++seed) {
+        const SharedNoise noise(seed, 11);
+        ++counts[cell_of(noise.time_of(ids[a]), 8) * 8 + cell_of(noise.time_of(ids[b]), 8)];
+      }
+      EXPECT_LT(chi_square_excess(std::vector<double>(64, 1.0 / 64), counts), 4) << ids[a] << " " << ids[b];
+    }
+  }
+}
+
+TEST(SharedNoise, BoundsTheLowestTimeOfItsBlock) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const SharedNoise noise(seed, 3);
+    for (std::int32_t block = 0; block < 3; ++block) {
+      double lowest = std::numeric_limits<double>::infinity();
+      for (TokenId id = block * 64; id < block * 64 + 64; ++id) lowest = std::min(lowest, noise.time_of(id));
+      EXPECT_LE(noise.block_bound(block), lowest);
+    }
   }
 }
 

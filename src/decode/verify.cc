@@ -40,7 +40,7 @@ RowVerdict judge_by_ratio(const Distribution& p, TokenId draft, const Distributi
 TokenId draw_by_rules(const AcceptRules& rules, const Distribution& p, std::uint64_t seed,
                       std::uint64_t position) {
   if (rules.method != AcceptMethod::DrafterInvariant) return draw_plain(p, seed, position);
-  return draw_by_shared_noise(p, RandomStream(seed, position, Purpose::Shared));
+  return draw_by_shared_noise(p, SharedNoise(seed, position));
 }
 
 RowVerdict judge_row(const AcceptRules& rules, const Distribution& p, const Proposal& proposal,

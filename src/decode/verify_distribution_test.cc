@@ -103,25 +103,33 @@ struct Streams {
                 residual = base::Purpose::Residual;
 };
 
+// The Gumbel argmax under a stream of one purpose.
+base::TokenId gumbel_argmax(const std::vector<double>& law, std::uint64_t seed, base::Purpose purpose) {
+  const base::RandomStream stream(seed, 5, purpose);
+  base::TokenId best = -1;
+  double best_score = -HUGE_VAL;
+  for (std::size_t id = 0; id < law.size(); ++id) {
+    const double score = std::log(law[id]) + stream.gumbel(static_cast<std::uint32_t>(id));
+    if (score > best_score) best_score = score, best = static_cast<base::TokenId>(id);
+  }
+  return best;
+}
+
 double excess_with_streams(const Streams& streams, std::vector<double>& shares) {
-  const std::vector<double> law = {0.10, 0.45, 0.35, 0.10};
-  const Distribution p = Dense{.weights = {0.10f, 0.45f, 0.35f, 0.10f}, .total = 1};
-  const Distribution q = Dense{.weights = {0.60f, 0.30f, 0.05f, 0.05f}, .total = 1};
+  const std::vector<double> p = {0.10, 0.45, 0.35, 0.10}, q = {0.60, 0.30, 0.05, 0.05};
+  const std::vector<double> residual = {0, 0.15, 0.30, 0.05};  // p - q where positive
   constexpr int kDraws = 200'000;
   std::vector<std::int64_t> counts(4, 0);
   for (std::uint64_t seed = 0; seed < kDraws; ++seed) {
-    const base::TokenId draft = draw_by_shared_noise(q, base::RandomStream(seed, 5, streams.draft));
+    const base::TokenId draft = gumbel_argmax(q, seed, streams.draft);
+    const auto index = static_cast<std::size_t>(draft);
     const double coin = base::RandomStream(seed, 5, streams.accept).uniform();
-    base::TokenId token = draft;
-    if (coin * probability_of(q, draft) >= probability_of(p, draft)) {
-      const Distribution residual = Dense{.weights = {0, 0.15f, 0.30f, 0.05f}, .total = 0.5};
-      token = draw_by_shared_noise(residual, base::RandomStream(seed, 5, streams.residual));
-    }
-    ++counts[static_cast<std::size_t>(token)];
+    const bool accepted = coin * q[index] < p[index];
+    ++counts[accepted ? index : static_cast<std::size_t>(gumbel_argmax(residual, seed, streams.residual))];
   }
   shares.clear();
   for (const std::int64_t count : counts) shares.push_back(static_cast<double>(count) / kDraws);
-  return chi_square_excess(law, counts);
+  return chi_square_excess(p, counts);
 }
 
 TEST(VerifyDistribution, CatchesACorrectionThatSharesTheDraftersNoise) {
