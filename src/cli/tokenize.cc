@@ -93,10 +93,11 @@ Request read_request(std::span<const std::string> words, Inspector& inspector) {
   if (const std::string* text = values.text("--text")) request.text = *text;
   if (!lines && request.decode) request.ids = *values.text("--decode");
   const auto& positionals = values.positionals();
-  inspector.require(positionals.size() == 1, {.field = "DIR",
-                                              .found = base::list_names(positionals),
-                                              .rule = "one folder or tokenizer.json must be given",
-                                              .remedy = ""});
+  inspector.require(positionals.size() == 1 && !positionals[0].empty(),
+                    {.field = "DIR",
+                     .found = base::list_names(positionals),
+                     .rule = "one folder or tokenizer.json must be given",
+                     .remedy = ""});
   if (!positionals.empty()) request.path = positionals[0];
   const auto exclude = [&](const char* flag, const char* other, bool both) {
     inspector.require(!both, {.field = flag,

@@ -60,14 +60,14 @@ class FileReader {
   // with the id kFaulty, so that one fault is not told twice.
   bool enter(const std::string& content, const base::Json* id, const std::string& part) {
     const std::int64_t* value = id == nullptr ? nullptr : id->integer();
-    const std::string who = part + " " + quoted(content);
+    const auto who = [&] { return part + " " + quoted(content); };
     const auto named = file_.ids.emplace(content, kFaulty).first;
     if (value == nullptr || *value < 0) {
-      report_.report(who, found_of(id), "an id must be an integer from 0");
+      report_.report(who(), found_of(id), "an id must be an integer from 0");
       return false;
     }
     if (static_cast<std::uint64_t>(*value) >= id_limit_) {
-      report_.report(who, std::to_string(*value),
+      report_.report(who(), std::to_string(*value),
                      "an id must lie near the number of tokens, below " + std::to_string(id_limit_));
       return false;
     }
@@ -77,7 +77,7 @@ class FileReader {
       file_.pieces.resize(index + 1);
     }
     if (file_.known[index]) {
-      report_.report(who, std::to_string(*value),
+      report_.report(who(), std::to_string(*value),
                      "is the id of " + quoted(file_.pieces[index]) + " too; an id must have one token");
       return false;
     }
@@ -98,7 +98,8 @@ class FileReader {
         added != nullptr && added->array() != nullptr ? added->array()->size() : 0;
     id_limit_ = id_limit(vocab->object()->size() + added_count);
     file_.ids.reserve(vocab->object()->size() + added_count);
-    for (const auto& [content, id] : *vocab->object()) enter(content, &id, "model.vocab");
+    const std::string part = "model.vocab";
+    for (const auto& [content, id] : *vocab->object()) enter(content, &id, part);
   }
 
   bool read_flag(const base::Json& token, std::string_view key, const std::string& part) {
@@ -184,12 +185,13 @@ class FileReader {
     seen.reserve(merges->array()->size());
     for (std::size_t i = 0; i < merges->array()->size(); ++i) {
       const base::Json& merge = (*merges->array())[i];
-      const auto rule = parse_merge(merge, at("model.merges", i));
+      const auto rule = parse_merge(merge, i);
       if (!rule) continue;
       const std::uint64_t pair =
           static_cast<std::uint64_t>(rule->left) << 32 | static_cast<std::uint64_t>(rule->right);
       const auto [first, fresh] = seen.emplace(pair, i);
       if (!fresh) {
+        if (report_.full("model.merges")) continue;
         report_.report(at("model.merges", i), merge.excerpt(),
                        "is the merge of place " + std::to_string(first->second) + " again");
         continue;
@@ -198,7 +200,7 @@ class FileReader {
     }
   }
 
-  std::optional<MergeRule> parse_merge(const base::Json& merge, const std::string& part) {
+  std::optional<MergeRule> parse_merge(const base::Json& merge, std::size_t index) {
     std::string left, right;
     if (const std::string* text = merge.string()) {
       const std::size_t space = text->find(' ');
@@ -212,28 +214,24 @@ class FileReader {
         right = *(*pair)[1].string();
       }
     }
+    const auto refuse = [&](std::string rule) {
+      if (!report_.full("model.merges"))
+        report_.report(at("model.merges", index), merge.excerpt(), std::move(rule));
+    };
     if (left.empty() || right.empty()) {
-      report_.report(part, merge.excerpt(),
-                     "must be two tokens, \"a b\" or [\"a\", \"b\"], neither of them empty");
+      refuse("must be two tokens, \"a b\" or [\"a\", \"b\"], neither of them empty");
       return std::nullopt;
     }
-    std::optional<MergeRule> rule = MergeRule{};
-    const auto look_up = [&](const std::string& token, base::TokenId& id) {
+    bool whole = true;
+    const auto look_up = [&](const std::string& token) {
       const auto found = file_.ids.find(token);
-      if (found != file_.ids.end()) {
-        id = found->second;
-        if (id == kFaulty) rule.reset();
-        return;
-      }
-      report_.report(part, merge.excerpt(), quoted(token) + " is not in the vocabulary");
-      rule.reset();
+      if (found == file_.ids.end()) refuse(quoted(token) + " is not in the vocabulary");
+      const bool known = found != file_.ids.end() && found->second != kFaulty;
+      whole = whole && known;
+      return known ? found->second : kFaulty;
     };
-    MergeRule ids{};
-    look_up(left, ids.left);
-    look_up(right, ids.right);
-    look_up(left + right, ids.result);
-    if (rule) rule = ids;
-    return rule;
+    const MergeRule ids{.left = look_up(left), .right = look_up(right), .result = look_up(left + right)};
+    return whole ? std::optional(ids) : std::nullopt;
   }
 
   // Options of the model that change ids. `fuse_unk` does nothing where every byte has a token.

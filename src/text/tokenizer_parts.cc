@@ -186,6 +186,14 @@ void FileReport::report(const std::string& part, std::string found, std::string 
                      .remedy = std::move(remedy)});
 }
 
+bool FileReport::full(const std::string& list) {
+  const auto entry = counts_.find(list);
+  if (entry == counts_.end() || entry->second < kProblemsPerPart) return false;
+  ++entry->second;
+  ++count_;
+  return true;
+}
+
 FileReport::~FileReport() {
   for (const auto& [part, count] : counts_) {
     if (count <= kProblemsPerPart) continue;

@@ -25,6 +25,8 @@ class FileReport {
   void report(const std::string& part, std::string found, std::string rule, std::string remedy = "");
 
   std::size_t count() const { return count_; }
+  // True if a list has its 20 already: then the fault is counted, and its text need not be made.
+  bool full(const std::string& list);
 
  private:
   std::string source_;
