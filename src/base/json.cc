@@ -223,4 +223,24 @@ Result<Json> parse_json(std::string_view text, const std::string& source, const 
   return std::move(parser.handler().root);
 }
 
+void apply_merge_patch(Json& target, const Json& patch) {
+  const Json::Object* changes = patch.object();
+  if (changes == nullptr) {
+    target = patch;
+    return;
+  }
+  if (target.object() == nullptr) target = Json(Json::Object{});
+  Json::Object& members = *target.object();
+  for (const auto& [key, value] : *changes) {
+    const auto same = [&key = key](const Json::Member& member) { return member.first == key; };
+    auto found = std::find_if(members.begin(), members.end(), same);
+    if (value.is_null()) {
+      if (found != members.end()) members.erase(found);
+      continue;
+    }
+    if (found == members.end()) found = members.insert(members.end(), {key, Json()});
+    apply_merge_patch(found->second, value);
+  }
+}
+
 }  // namespace outrider::base

@@ -71,4 +71,8 @@ struct JsonLimits {
 // `source` names the text in messages: a file or a flag. An integer beyond 64 bits (signed) becomes a double.
 Result<Json> parse_json(std::string_view text, const std::string& source, const JsonLimits& limits = {});
 
+// JSON merge patch (RFC 7396, before that 7386): objects are merged key by key, null removes a key,
+// everything else replaces.
+void apply_merge_patch(Json& target, const Json& patch);
+
 }  // namespace outrider::base

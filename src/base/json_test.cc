@@ -39,6 +39,29 @@ TEST(Json, NamesTheKeyWhoseValueIsWrong) {
   EXPECT_EQ(fault_of(R"({"a":{"b":1},)").find("\"a"), std::string::npos);
 }
 
+// The examples of RFC 7396, appendix A.
+TEST(Json, MergesPatches) {
+  const char* kExamples[][3] = {{R"({"a":"b"})", R"({"a":"c"})", R"({"a":"c"})"},
+                                {R"({"a":"b"})", R"({"b":"c"})", R"({"a":"b","b":"c"})"},
+                                {R"({"a":"b"})", R"({"a":null})", "{}"},
+                                {R"({"a":"b","b":"c"})", R"({"a":null})", R"({"b":"c"})"},
+                                {R"({"a":["b"]})", R"({"a":"c"})", R"({"a":"c"})"},
+                                {R"({"a":"c"})", R"({"a":["b"]})", R"({"a":["b"]})"},
+                                {R"({"a":{"b":"c"}})", R"({"a":{"b":"d","c":null}})", R"({"a":{"b":"d"}})"},
+                                {R"({"a":[{"b":"c"}]})", R"({"a":[1]})", R"({"a":[1]})"},
+                                {R"(["a","b"])", R"(["c","d"])", R"(["c","d"])"},
+                                {R"({"a":"b"})", R"(["c"])", R"(["c"])"},
+                                {R"({"a":"foo"})", "null", "null"},
+                                {R"({"e":null})", R"({"a":1})", R"({"e":null,"a":1})"},
+                                {"[1,2]", R"({"a":"b","c":null})", R"({"a":"b"})"},
+                                {"{}", R"({"a":{"bb":{"ccc":null}}})", R"({"a":{"bb":{}}})"}};
+  for (const auto& [target, patch, result] : kExamples) {
+    Json tree = parse_json(target, "target").value();
+    apply_merge_patch(tree, parse_json(patch, "patch").value());
+    EXPECT_EQ(tree.excerpt(200), result) << target << " with " << patch;
+  }
+}
+
 TEST(Json, SaysThatBytesAreNotUtf8) {
   EXPECT_NE(fault_of("{\"a\":\"\xff\"}").find("UTF-8"), std::string::npos);
 }

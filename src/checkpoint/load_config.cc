@@ -1,5 +1,4 @@
 // load_config of checkpoint.h.
-#include <algorithm>
 #include <utility>
 
 #include "base/mapped_file.h"
@@ -10,27 +9,6 @@ namespace outrider::checkpoint {
 namespace {
 
 constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
-
-// RFC 7386: objects are merged key by key, null removes a key, everything else replaces what was there.
-void merge_patch(base::Json& target, const base::Json& patch) {
-  const base::Json::Object* changes = patch.object();
-  if (changes == nullptr) {
-    target = patch;
-    return;
-  }
-  if (target.object() == nullptr) target = base::Json(base::Json::Object{});
-  base::Json::Object& members = *target.object();
-  for (const auto& [key, value] : *changes) {
-    const auto same = [&key = key](const base::Json::Member& member) { return member.first == key; };
-    auto found = std::find_if(members.begin(), members.end(), same);
-    if (value.is_null()) {
-      if (found != members.end()) members.erase(found);
-      continue;
-    }
-    if (found == members.end()) found = members.insert(members.end(), {key, base::Json()});
-    merge_patch(found->second, value);
-  }
-}
 
 }  // namespace
 
@@ -48,7 +26,7 @@ base::Result<base::Json> load_config(const std::string& path, const base::Json* 
                          .rule = "must be an object",
                          .remedy = ""});
   }
-  if (overrides != nullptr) merge_patch(config, *overrides);
+  if (overrides != nullptr) base::apply_merge_patch(config, *overrides);
   return config;
 }
 

@@ -31,20 +31,7 @@ const Json& healthy_file() {
 }
 
 Json merged(Json target, const Json& patch) {
-  if (patch.object() == nullptr) return patch;
-  if (target.object() == nullptr) target = Json(Json::Object{});
-  Json::Object& members = *target.object();
-  for (const auto& [key, change] : *patch.object()) {
-    auto found = members.begin();
-    while (found != members.end() && found->first != key) ++found;
-    if (change.is_null()) {
-      if (found != members.end()) members.erase(found);
-    } else if (found != members.end()) {
-      found->second = merged(std::move(found->second), change);
-    } else {
-      members.emplace_back(key, merged(Json(), change));
-    }
-  }
+  base::apply_merge_patch(target, patch);
   return target;
 }
 
