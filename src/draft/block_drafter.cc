@@ -1,0 +1,367 @@
+#include "draft/block_drafter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "cache/block_pool.h"
+#include "cache/block_table.h"
+#include "cache/kv_store.h"
+#include "draft/block_heads.h"
+#include "model/bricks/attention.h"
+#include "model/bricks/embedding.h"
+#include "model/bricks/mlp.h"
+#include "model/rope.h"
+
+namespace outrider::draft {
+namespace {
+
+using checkpoint::BlockLayout;
+using model::Slot;
+
+struct Layer {
+  model::AttentionWeights attention;
+  model::MlpWeights mlp;
+};
+
+struct State {
+  cache::BlockTable table;
+  std::int64_t length = 0;  // observed positions 0 .. length - 1
+};
+
+class BlockDrafter final : public Drafter {
+ public:
+  BlockDrafter(kernels::Executor& executor, const BlockPlan& plan, model::WeightLoader& loader,
+               const model::Model& target);
+
+  std::span<const model::TapPoint> taps() const override { return taps_; }
+  int drafts_max() const override { return plan_.draft_tokens; }
+  bool estimates_survival() const override { return confidence_.has_value(); }
+  void begin(base::SequenceId sequence) override {
+    states_.emplace(sequence, State{cache::BlockTable(pool_, plan_.cache.block_tokens)});
+  }
+  void end(base::SequenceId sequence) override { states_.erase(sequence); }
+  void settle(base::SequenceId sequence, std::int64_t length) override;
+  void observe(std::span<const Observation> observations) override;
+  void propose(std::span<const DraftRequest> requests, std::span<decode::Proposal> proposals) override;
+  DraftTimes times() const override { return times_; }
+  std::int64_t weight_bytes() const override;
+  std::vector<std::byte> state_bytes(base::SequenceId sequence, std::int64_t position) const override {
+    return store_.position_bytes(states_.at(sequence).table.data(), position);
+  }
+
+ private:
+  void show(DraftStage stage, tensor::MatrixView<const float> values) const {
+    if (observer != nullptr) observer->observe(stage, values);
+  }
+  bool anchor_first() const { return plan_.shape.layout == BlockLayout::AnchorFirst; }
+  const kernels::PackedMatrix& embedding() const {
+    return plan_.shape.own_embedding ? embedding_ : target_.embedding_weights();
+  }
+  const kernels::PackedMatrix& head() const { return plan_.shape.own_head ? head_ : target_.head_weights(); }
+  // Draws one draft of one request into its proposal; false if the drafter's logits are no distribution,
+  // which ends the proposal.
+  bool choose_draft(std::span<const float> logits, const DraftRequest& request, int slot,
+                    decode::Proposal& proposal) const;
+
+  void place_block(std::span<const DraftRequest> requests);
+  void see_block(std::span<const DraftRequest> requests, const checkpoint::DraftLayerShape& mask);
+  tensor::MatrixView<float> run_block(std::span<const DraftRequest> requests);
+  void choose_drafts(std::span<const DraftRequest> requests, tensor::MatrixView<const float> hidden,
+                     std::span<decode::Proposal> proposals);
+  void add_markov_bias(tensor::MatrixView<const float> h, tensor::MatrixView<const float> e,
+                       tensor::MatrixView<float> logits);
+
+  kernels::Executor& executor_;
+  BlockPlan plan_;
+  const model::Model& target_;
+  std::vector<model::TapPoint> taps_;
+  kernels::PackedMatrix embedding_, head_, feature_projection_;
+  std::vector<float> feature_norm_, final_norm_;
+  std::vector<Layer> layers_;
+  std::optional<MarkovHead> markov_;
+  std::optional<ConfidenceHead> confidence_;
+  std::vector<base::TokenId> id_map_;  // draft id -> target id; empty: the same
+  model::RopeTables rope_;
+
+  cache::KvStore store_;
+  cache::BlockPool pool_;
+  std::unordered_map<base::SequenceId, State> states_;
+  model::Workspace workspace_;
+  tensor::Buffer context_, hidden_, logits_, bias_, markov_rows_;
+  std::vector<base::TokenId> tokens_;
+  std::vector<std::int64_t> positions_;
+  std::vector<kernels::KvRow> stored_;
+  std::vector<kernels::AttentionRow> seen_;
+  std::vector<base::TokenId> previous_;
+  std::vector<int> wanted_;  // drafts still wanted, one a request
+  DraftTimes times_;
+};
+
+tensor::MatrixView<float> grow(tensor::Buffer& buffer, std::int64_t rows, std::int64_t columns) {
+  const auto bytes = static_cast<std::size_t>(rows * columns) * sizeof(float);
+  if (buffer.size() < bytes) buffer = tensor::Buffer(bytes);
+  return {buffer.as<float>(), rows, columns};
+}
+
+model::TapPoint tap_of(int layer_output) {
+  if (layer_output < 0) return {0, model::TapSide::Input};  // the embedding's output
+  return {layer_output, model::TapSide::Output};
+}
+
+BlockDrafter::BlockDrafter(kernels::Executor& executor, const BlockPlan& plan, model::WeightLoader& loader,
+                           const model::Model& target)
+    : executor_(executor), plan_(plan), target_(target), store_(plan.cache), pool_(plan.cache.block_count) {
+  const checkpoint::ModelShape& backbone = plan.shape.backbone;
+  for (const int layer : plan.shape.taps) taps_.push_back(tap_of(layer));
+  if (plan.shape.own_embedding)
+    embedding_ = loader.matrix({"embed_tokens.weight"}, model::MatrixUse::Vocabulary);
+  if (plan.shape.own_head) head_ = loader.matrix({"lm_head.weight"}, model::MatrixUse::Vocabulary);
+  feature_projection_ = loader.matrix({"fc.weight"}, model::MatrixUse::Layer);
+  feature_norm_ = loader.vector({"hidden_norm.weight"});
+  final_norm_ = loader.vector({"norm.weight"});
+  for (std::size_t i = 0; i < backbone.layers.size(); ++i) {
+    const std::string prefix = "layers." + std::to_string(i) + ".";
+    const auto& attention = std::get<checkpoint::GroupedAttention>(backbone.layers[i].attention);
+    layers_.push_back({model::load_attention(loader, prefix, attention, backbone.norm_epsilon),
+                       model::load_mlp(loader, prefix, backbone.layers[i].mlp, backbone.norm_epsilon)});
+  }
+  if (plan.shape.markov) markov_.emplace(loader, *plan.shape.markov);
+  if (plan.shape.confidence) confidence_.emplace(loader, *plan.shape.confidence);
+  if (plan.shape.draft_vocabulary) {
+    const std::vector<std::int64_t> offsets = loader.integers("d2t");  // target id = draft id + offset
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      const std::int64_t id = offsets[i] + static_cast<std::int64_t>(i);
+      if (id < 0 || id >= backbone.vocabulary) {
+        loader.report({.field = "d2t[" + std::to_string(i) + "]",
+                       .found = std::to_string(offsets[i]),
+                       .rule = "must lead to a token of the target's vocabulary, 0 to " +
+                               std::to_string(backbone.vocabulary - 1),
+                       .remedy = ""});
+        break;
+      }
+      id_map_.push_back(static_cast<base::TokenId>(id));
+    }
+  }
+  rope_ = model::RopeTables(backbone.rope, layers_.front().attention.shape.head_width, plan.position_count);
+}
+
+std::int64_t BlockDrafter::weight_bytes() const {
+  std::int64_t bytes = embedding_.byte_count() + head_.byte_count() + feature_projection_.byte_count();
+  for (const Layer& layer : layers_) {
+    bytes += layer.attention.query.byte_count() + layer.attention.key_value.byte_count() +
+             layer.attention.output.byte_count() + model::mlp_bytes(layer.mlp);
+  }
+  return bytes + (markov_ ? markov_->byte_count() : 0);
+}
+
+void BlockDrafter::settle(base::SequenceId sequence, std::int64_t length) {
+  State& state = states_.at(sequence);
+  state.length = std::min(state.length, length);
+  state.table.truncate(state.length);
+}
+
+// The context writer: C = RMSNorm(W_fc F), once for all layers; each layer's own keys and values of it
+// (dspark.md 2.1, 2.3).
+void BlockDrafter::observe(std::span<const Observation> observations) {
+  const base::Stopwatch watch(times_.context);
+  const std::int64_t width = plan_.shape.backbone.hidden_width;
+  std::int64_t row_count = 0;
+  for (const Observation& observation : observations) row_count += observation.features.rows;
+  if (row_count == 0) return;
+  const auto context = grow(context_, row_count, width);
+  positions_.clear();
+  stored_.clear();
+  std::int64_t first = 0;
+  for (const Observation& observation : observations) {
+    const std::int64_t rows = observation.features.rows;
+    if (rows == 0) continue;
+    State& state = states_.at(observation.sequence);
+    OUTRIDER_CHECK_MSG(observation.first_position == state.length, "a drafter's context must have no holes");
+    const bool reserved = state.table.reserve(state.length, state.length + rows, store_);
+    OUTRIDER_CHECK_MSG(reserved, "the drafter's cache is planned for every sequence's length");
+    for (std::int64_t row = 0; row < rows; ++row) {
+      positions_.push_back(state.length + row);
+      stored_.push_back({.blocks = state.table.data(), .position = state.length + row});
+    }
+    kernels::linear(executor_, observation.features, feature_projection_, {}, context.row_range(first, rows));
+    state.length += rows;
+    first += rows;
+  }
+  const auto epsilon = static_cast<float>(plan_.shape.backbone.norm_epsilon);
+  kernels::rms_norm(executor_, context, feature_norm_, epsilon, context);
+  show(DraftStage::Context, context);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    model::store_context(executor_, workspace_, layers_[i].attention, rope_.view(), positions_, stored_,
+                         store_.layer(static_cast<int>(i)), context);
+  }
+}
+
+void BlockDrafter::place_block(std::span<const DraftRequest> requests) {
+  tokens_.clear();
+  positions_.clear();
+  stored_.clear();
+  for (const DraftRequest& request : requests) {
+    State& state = states_.at(request.sequence);
+    const auto anchor = static_cast<std::int64_t>(request.tokens.size()) - 1;
+    OUTRIDER_CHECK_MSG(state.length == anchor, "every position before the anchor must have been observed");
+    // Block rows stand behind the context while the block runs, and are dropped after it.
+    const bool reserved = state.table.reserve(anchor, anchor + plan_.block_slots, store_);
+    OUTRIDER_CHECK_MSG(reserved, "the drafter's cache is planned for every sequence's length and one block");
+    for (int slot = 0; slot < plan_.block_slots; ++slot) {
+      tokens_.push_back(slot == 0 ? request.tokens.back() : plan_.shape.mask_token);
+      positions_.push_back(anchor + slot);
+      stored_.push_back({.blocks = state.table.data(), .position = anchor + slot});
+    }
+  }
+}
+
+void BlockDrafter::see_block(std::span<const DraftRequest> requests,
+                             const checkpoint::DraftLayerShape& mask) {
+  seen_.clear();
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const auto anchor = static_cast<std::int64_t>(requests[i].tokens.size()) - 1;
+    const std::int64_t first = mask.window ? std::max<std::int64_t>(0, anchor - *mask.window) : 0;
+    for (int slot = 0; slot < plan_.block_slots; ++slot) {
+      const std::int64_t last = anchor + (mask.causal_block ? slot + 1 : plan_.block_slots);
+      seen_.push_back({.blocks = stored_[i * static_cast<std::size_t>(plan_.block_slots)].blocks,
+                       .first = first,
+                       .last = last});
+    }
+  }
+}
+
+// The block's residual stream after the last layer and the final norm: [requests * slots, hidden].
+tensor::MatrixView<float> BlockDrafter::run_block(std::span<const DraftRequest> requests) {
+  const base::Stopwatch watch(times_.layers);
+  place_block(requests);
+  const auto rows = static_cast<std::int64_t>(tokens_.size());
+  const auto x = workspace_.matrix(Slot::Stream, rows, plan_.shape.backbone.hidden_width);
+  model::embed(executor_, embedding(), tokens_, x);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    see_block(requests, plan_.shape.layer_masks[i]);
+    model::run_attention(executor_, workspace_, layers_[i].attention, rope_.view(),
+                         {.positions = positions_, .stored = stored_, .seen = seen_},
+                         store_.layer(static_cast<int>(i)), x);
+    model::run_mlp(executor_, workspace_, layers_[i].mlp, x, static_cast<int>(i), nullptr);
+    show(DraftStage::LayerOutput, x);
+  }
+  kernels::rms_norm(executor_, x, final_norm_, static_cast<float>(plan_.shape.backbone.norm_epsilon), x);
+  show(DraftStage::BlockHidden, x);
+  return x;
+}
+
+void BlockDrafter::add_markov_bias(tensor::MatrixView<const float> h, tensor::MatrixView<const float> e,
+                                   tensor::MatrixView<float> logits) {
+  const base::Stopwatch watch(times_.markov);
+  const auto input = workspace_.matrix(Slot::Gated, e.rows, e.columns);
+  markov_->derive_input(executor_, h, e, input);
+  const auto bias = grow(bias_, logits.rows, logits.columns);
+  kernels::linear(executor_, input, markov_->output_weights(), {}, bias);
+  show(DraftStage::MarkovBias, bias);
+  kernels::add_rows(executor_, bias, logits);
+}
+
+// Left to right: the draft with index k sees the token before it, its own slot's hidden state and, with an
+// rnn, what came before.
+void BlockDrafter::choose_drafts(std::span<const DraftRequest> requests,
+                                 tensor::MatrixView<const float> hidden,
+                                 std::span<decode::Proposal> proposals) {
+  const auto count = static_cast<std::int64_t>(requests.size());
+  const std::int64_t width = hidden.columns, vocabulary = head().outputs();
+  const int first_slot = anchor_first() ? 0 : 1, drafts = plan_.draft_tokens;
+  // Slot-major: the rows of one draft index of all sequences stand together. Slot 0 of a 1 + N block is
+  // needed by the rnn only.
+  const auto slots = grow(hidden_, count * (drafts + first_slot), width);
+  for (int slot = 0; slot < drafts + first_slot; ++slot) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::memcpy(slots.row(slot * count + i), hidden.row(i * plan_.block_slots + slot),
+                  static_cast<std::size_t>(width) * sizeof(float));
+    }
+  }
+  const auto logits = grow(logits_, count * drafts, vocabulary);
+  {
+    const base::Stopwatch watch(times_.head);
+    kernels::linear(executor_, slots.row_range(first_slot * count, count * drafts), head(), {}, logits);
+  }
+  previous_.clear();
+  wanted_.clear();
+  for (const DraftRequest& request : requests) {
+    previous_.push_back(request.tokens.back());
+    wanted_.push_back(request.draft_count_max);
+  }
+  const std::int64_t rank = markov_ ? markov_->rank() : 0;
+  const auto e = grow(markov_rows_, count, rank);
+  if (markov_) markov_->begin_block(count);
+  for (int slot = 0; slot < drafts + first_slot; ++slot) {
+    const auto h = slots.row_range(slot * count, count);
+    const int k = slot - first_slot;
+    if (markov_) markov_->embed(executor_, previous_, e);
+    if (k < 0) {  // the slot that predicts nothing: an rnn takes a step all the same (dspark.md 2.4)
+      if (markov_) markov_->derive_input(executor_, h, e, workspace_.matrix(Slot::Gated, count, rank));
+      continue;
+    }
+    const auto row_logits = logits.row_range(k * count, count);
+    show(DraftStage::BaseLogits, row_logits);
+    if (markov_) add_markov_bias(h, e, row_logits);
+    show(DraftStage::Logits, row_logits);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto index = static_cast<std::size_t>(i);
+      decode::Proposal& proposal = proposals[index];
+      if (k >= wanted_[index]) continue;
+      if (!choose_draft(row_logits.row_span(i), requests[index], k, proposal)) {
+        wanted_[index] = k;
+        continue;
+      }
+      if (confidence_) proposal.confidences.push_back(confidence_->score(h.row_span(i), e.row_span(i)));
+      previous_[index] = proposal.tokens.back();
+    }
+  }
+}
+
+bool BlockDrafter::choose_draft(std::span<const float> logits, const DraftRequest& request, int slot,
+                                decode::Proposal& proposal) const {
+  const decode::DraftRules rules{.method = plan_.method,
+                                 .accept = plan_.accept,
+                                 .temperature = request.sampling->temperature,
+                                 .seed = request.sampling->seed};
+  decode::Distribution q;
+  const auto token = decode::sample_draft(
+      logits, id_map_, rules,
+      {.position = static_cast<std::int64_t>(request.tokens.size()) + slot, .slot = slot}, q);
+  if (!token.ok()) return false;
+  proposal.tokens.push_back(*token);
+  proposal.q.push_back(std::move(q));
+  return true;
+}
+
+void BlockDrafter::propose(std::span<const DraftRequest> requests, std::span<decode::Proposal> proposals) {
+  for (decode::Proposal& proposal : proposals) proposal = {};
+  const bool any =
+      std::any_of(requests.begin(), requests.end(), [](const auto& r) { return r.draft_count_max > 0; });
+  if (!any) return;
+  choose_drafts(requests, run_block(requests), proposals);
+  for (const DraftRequest& request : requests) {
+    State& state = states_.at(request.sequence);
+    state.table.truncate(state.length);
+  }
+}
+
+}  // namespace
+
+std::vector<cache::LayerCache> derive_draft_cache_layers(const checkpoint::DrafterShape& shape) {
+  return model::derive_cache_layers(shape.backbone);
+}
+
+base::Result<std::unique_ptr<Drafter>> load_block_drafter(kernels::Executor& executor, const BlockPlan& plan,
+                                                          const checkpoint::TensorSource& source,
+                                                          const model::Model& target,
+                                                          const model::LoadOptions& options) {
+  model::WeightLoader loader(executor, source, options);
+  auto drafter = std::make_unique<BlockDrafter>(executor, plan, loader, target);
+  OUTRIDER_TRY_DONE(std::move(loader).finish());
+  return std::unique_ptr<Drafter>(std::move(drafter));
+}
+
+}  // namespace outrider::draft
