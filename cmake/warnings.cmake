@@ -4,8 +4,9 @@ add_library(outrider_options INTERFACE)
 target_compile_options(outrider_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wswitch -Werror -ffp-contract=off -fno-strict-aliasing)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 warns of overlapping copies in its own std::string operator+ (GCC bug 105651).
-  target_compile_options(outrider_options INTERFACE -Wno-restrict)
+  # g++ 12 warns of overlapping copies in its own std::string operator+ (GCC bug 105651), and of std::optional members
+  # as maybe uninitialised (80635).
+  target_compile_options(outrider_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
   # g++ only: a field without a default member initialiser is required in a designated initialiser.
   target_compile_options(outrider_options INTERFACE -Werror=missing-field-initializers)
 else()

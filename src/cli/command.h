@@ -1,4 +1,5 @@
-// One command of the program: a row in main.cc's table, a file of its own. Only cli/ prints to stdout and only main exits.
+// One command of the program: a row in main.cc's table, a file of its own. Only cli/ prints to stdout and
+// only main exits.
 #pragma once
 
 #include <span>
@@ -18,8 +19,8 @@ inline constexpr int kRefused = 2;  // bad input or configuration
 
 struct Command {
   std::string_view name;
-  std::string_view summary;                          // one line, for the program's help
-  int (*run)(std::span<const std::string> words);    // the words behind the command's name -> exit code
+  std::string_view summary;                        // one line, for the program's help
+  int (*run)(std::span<const std::string> words);  // the words behind the command's name -> exit code
 };
 
 // "refused: field = found: rule; remedy", one line per problem, on stderr; returns kRefused.

@@ -7,11 +7,13 @@
 
 namespace outrider::cli {
 
+int run_generate(std::span<const std::string> words);
 int run_inspect(std::span<const std::string> words);
 int run_tokenize(std::span<const std::string> words);
 int run_version(std::span<const std::string> words);
 
 inline constexpr std::array kCommands = {
+    Command{"generate", "write text from prompts, with or without a drafter", run_generate},
     Command{"inspect", "what a checkpoint holds, tensor by tensor", run_inspect},
     Command{"tokenize", "text to token ids and back", run_tokenize},
     Command{"version", "print the version", run_version},

@@ -11,9 +11,12 @@ namespace outrider::cli {
 namespace {
 
 void print_usage(std::FILE* out) {
-  std::fprintf(out, "usage: outrider COMMAND [flags]\n\nOutrider runs large language models with speculative decoding.\n\ncommands:\n");
+  std::fprintf(out,
+               "usage: outrider COMMAND [flags]\n\nOutrider runs large language models with speculative "
+               "decoding.\n\ncommands:\n");
   for (const Command& command : kCommands) {
-    std::fprintf(out, "  %-10s %s\n", std::string(command.name).c_str(), std::string(command.summary).c_str());
+    std::fprintf(out, "  %-10s %s\n", std::string(command.name).c_str(),
+                 std::string(command.summary).c_str());
   }
   std::fprintf(out, "\noutrider COMMAND --help tells a command's flags.\n");
 }
@@ -30,11 +33,15 @@ int run(const std::vector<std::string>& words) {
   for (const Command& command : kCommands) {
     if (command.name == words[0]) return command.run(std::span(words).subspan(1));
   }
-  return print_refusal(base::refuse({.field = "command", .found = base::printable(words[0]), .rule = "is no command of outrider",
+  return print_refusal(base::refuse({.field = "command",
+                                     .found = base::printable(words[0]),
+                                     .rule = "is no command of outrider",
                                      .remedy = "outrider --help lists them"}));
 }
 
 }  // namespace
 }  // namespace outrider::cli
 
-int main(int argc, char** argv) { return outrider::cli::run(std::vector<std::string>(argv + 1, argv + argc)); }
+int main(int argc, char** argv) {
+  return outrider::cli::run(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -1,0 +1,135 @@
+// Promise P1: the text is the same bytes with and without any drafter, for every N, truncation, rejection
+// pattern, chunk, block size, batch mix and thread count. Greedy; and sampled with drafter-invariant
+// verification, where a seed fixes the text.
+#include <gtest/gtest.h>
+
+#include "equivalence/matrix.h"
+
+namespace outrider::testing {
+namespace {
+
+struct Way {
+  const char* name;
+  double temperature;
+  decode::AcceptMethod accept;
+};
+
+class Lossless : public ::testing::TestWithParam<std::tuple<std::string, kernels::Target, Way>> {
+ protected:
+  Pair pair() const { return {std::get<0>(GetParam())}; }
+  Way way() const { return std::get<2>(GetParam()); }
+
+  engine::EngineSettings settings() const {
+    engine::EngineSettings settings = bf16_settings();
+    settings.target = std::get<1>(GetParam());
+    settings.accept = way().accept;
+    return settings;
+  }
+  engine::EngineSettings drafting(int drafts) const {
+    engine::EngineSettings made = settings();
+    made.speculative = dspark(drafts);
+    made.speculative->accept = way().accept;
+    made.speculative->sample_method =
+        way().temperature > 0 ? decode::DraftSampleMethod::Probabilistic : decode::DraftSampleMethod::Greedy;
+    return made;
+  }
+  std::vector<engine::Request> requests() const {
+    std::vector<engine::Request> made;
+    for (const auto& prompt : pair().prompts()) {
+      made.push_back(greedy_request(prompt, 40));
+      made.back().sampling.temperature = way().temperature;
+      made.back().sampling.top_k = way().temperature > 0 ? 30 : 0;
+      made.back().sampling.seed = 17 + made.size();
+    }
+    return made;
+  }
+  std::vector<std::vector<base::TokenId>> run(const engine::EngineSettings& settings,
+                                              unsigned spoil_seed = 0) const {
+    Loaded loaded = load(pair().target(), pair().drafter(), settings);
+    if (spoil_seed != 0)
+      loaded.engine->on_proposal = spoil(spoil_seed, static_cast<int>(loaded.target.shape.vocabulary));
+    return tokens_of(run_all(*loaded.engine, requests()));
+  }
+};
+
+TEST_P(Lossless, EveryNumberOfDraftsGivesTheTextOfNone) {
+  const auto plain = run(settings());
+  for (int drafts = 0; drafts <= 10; ++drafts) EXPECT_EQ(run(drafting(drafts)), plain) << drafts << " drafts";
+}
+
+TEST_P(Lossless, EveryTruncationAndRejectionGivesTheTextOfNone) {
+  const auto plain = run(settings());
+  for (unsigned seed = 1; seed <= 12; ++seed)
+    EXPECT_EQ(run(drafting(7), seed), plain) << "spoilt with seed " << seed;
+}
+
+TEST_P(Lossless, ChunksBlocksThreadsAndBatchesChangeNothing) {
+  const auto plain = run(settings());
+  for (const std::int64_t rows : {1, 3, 16, 61}) {
+    for (const int block : {1, 5, 32}) {
+      engine::EngineSettings changed = drafting(6);
+      changed.step_rows_max = rows;
+      changed.block_tokens = block;
+      changed.thread_count = 1 + static_cast<int>(rows) % 3;
+      changed.sequences_max = 1 + static_cast<int>(rows) % 3;
+      EXPECT_EQ(run(changed, static_cast<unsigned>(block)), plain) << rows << " rows, blocks of " << block;
+    }
+  }
+}
+
+TEST_P(Lossless, PreemptedSequencesWriteTheSameText) {
+  const auto plain = run(settings());
+  engine::EngineSettings changed = drafting(6);
+  changed.block_tokens = 8;
+  changed.cache_tokens = 168;  // one sequence fits, three do not
+  EXPECT_EQ(run(changed), plain);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Pairs, Lossless,
+    ::testing::Combine(::testing::ValuesIn(drafter_cases()), ::testing::Values(kernels::best_target()),
+                       ::testing::Values(Way{"greedy", 0, decode::AcceptMethod::Standard},
+                                         Way{"sampled", 1.0, decode::AcceptMethod::DrafterInvariant})),
+    [](const auto& test) {
+      std::string name = std::get<0>(test.param) + "_" +
+                         std::string(kernels::name_of(std::get<1>(test.param))) + "_" +
+                         std::get<2>(test.param).name;
+      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+      return name;
+    });
+
+// The other targets once, with the pair that has most in it.
+INSTANTIATE_TEST_SUITE_P(
+    Targets, Lossless,
+    ::testing::Combine(::testing::Values("dspark/ds_rnn_g16_moe"),
+                       ::testing::ValuesIn(kernels::available_targets()),
+                       ::testing::Values(Way{"greedy", 0, decode::AcceptMethod::Standard})),
+    [](const auto& test) { return std::string(kernels::name_of(std::get<1>(test.param))); });
+
+TEST(LosslessNgram, PromptLookupGivesTheTextOfNone) {
+  const Pair pair{"dspark/ds_vanilla_g7"};
+  const auto run = [&](const engine::EngineSettings& settings) {
+    Loaded loaded = load(pair.target(), "", settings);
+    std::vector<engine::Request> requests;
+    for (auto prompt : pair.prompts()) {
+      const auto once = prompt;
+      prompt.insert(prompt.end(), once.begin(), once.end());  // something to look up
+      requests.push_back(greedy_request(prompt, 30));
+    }
+    const auto outputs = run_all(*loaded.engine, requests);
+    if (settings.speculative) {
+      EXPECT_GT(loaded.engine->figures().accepted_tokens, 0);
+    }
+    return tokens_of(outputs);
+  };
+  engine::EngineSettings settings = bf16_settings();
+  const auto plain = run(settings);
+  for (const int drafts : {1, 4, 9}) {
+    settings.speculative =
+        engine::SpeculativeSettings{.method = engine::DraftMethod::Ngram, .draft_tokens = drafts};
+    EXPECT_EQ(run(settings), plain) << drafts;
+  }
+}
+
+}  // namespace
+}  // namespace outrider::testing
