@@ -31,6 +31,21 @@ double seconds_of(auto&& body) {
   return now() - start;
 }
 
+// The share of its processors that the process got since the last call: what is measured below 95 % is not
+// worth noting.
+double processor_share(int threads) {
+  static double last_used = 0, last_wall = 0;
+  timespec used, wall;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  clock_gettime(CLOCK_MONOTONIC, &wall);
+  const double used_now = static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+  const double wall_now = static_cast<double>(wall.tv_sec) + 1e-9 * static_cast<double>(wall.tv_nsec);
+  const double share = (used_now - last_used) / (wall_now - last_wall) / threads;
+  last_used = used_now;
+  last_wall = wall_now;
+  return share;
+}
+
 // The least of several runs is what the machine does when nobody else disturbs it; for ratios of equals.
 double least(int repeats, auto&& body) {
   double best = seconds_of(body);
@@ -89,6 +104,8 @@ void bench_linear(const Bench& bench, WeightFormat format, std::int64_t outputs,
   std::vector<float> x(static_cast<std::size_t>(16 * inputs), 0.5F),
       y(static_cast<std::size_t>(16 * outputs));
   double bandwidth = 0;
+  const int threads = bench.executor.pool().thread_count();
+  processor_share(threads);
   for (int repeat = 0; repeat < 5; ++repeat) {
     bandwidth = std::max(bandwidth, bench.probe.read(bench.executor, 0.03));
     for (std::size_t i = 0; i < row_counts.size(); ++i) {
@@ -107,7 +124,9 @@ void bench_linear(const Bench& bench, WeightFormat format, std::int64_t outputs,
   for (std::size_t i = 1; i < best.size(); ++i) std::printf("  x%d %.2f", row_counts[i], best[i] / best[0]);
   const double operations =
       2.0 * static_cast<double>(outputs * inputs) * static_cast<double>(matrices.size());
-  std::printf("; at 8 rows %.0f %% of peak\n", 100 * 8 * operations / best[4] / bench.peak(format));
+  std::printf("; at 8 rows %.0f %% of peak; got %.0f %% of %d processors\n",
+              100 * 8 * operations / best[4] / bench.peak(format), 100 * processor_share(threads), threads);
+  std::fflush(stdout);
 }
 
 void bench_prefill(const Bench& bench, WeightFormat format, std::int64_t outputs, std::int64_t inputs) {

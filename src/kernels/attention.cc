@@ -11,6 +11,9 @@ namespace {
 
 enum Slot { kAttendSlot = 5 };
 
+// Below this many elements a fork costs more than it gains.
+constexpr std::int64_t kSerialElements = 16384;
+
 // Consecutive rows of one sequence, at most kAttendRows.
 struct RowRun {
   std::int64_t first, count;
@@ -51,20 +54,28 @@ void store_kv(Executor& executor, std::span<const KvRow> rows, tensor::MatrixVie
   OUTRIDER_CHECK(keys.rows == row_count && values.rows == row_count);
   OUTRIDER_CHECK(keys.columns == static_cast<std::int64_t>(layer.kv_heads) * layer.head_width &&
                  values.columns == keys.columns);
-  // Few bytes: one thread is enough, and keeps the order of writes to a position the order of rows.
-  for (std::int64_t r = 0; r < row_count; ++r) {
-    const KvRow& row = rows[static_cast<std::size_t>(r)];
-    const std::int64_t block = base::index_of(row.blocks[row.position / layer.block_tokens]);
-    const std::int64_t slot = row.position % layer.block_tokens;
-    for (std::int64_t head = 0; head < layer.kv_heads; ++head) {
-      const std::int64_t element =
-          ((block * layer.kv_heads + head) * layer.block_tokens + slot) * layer.head_width;
-      const std::int64_t byte = element * element_bytes(layer.dtype), channel = head * layer.head_width;
-      store_row(executor.table(), keys.row(r) + channel, layer.head_width, layer.dtype,
-                static_cast<std::byte*>(layer.keys) + byte);
-      store_row(executor.table(), values.row(r) + channel, layer.head_width, layer.dtype,
-                static_cast<std::byte*>(layer.values) + byte);
+  // A head belongs to one thread, so that writes to one position stay in the order of rows.
+  const int threads = executor.pool().thread_count();
+  const auto store_heads = [&](Share heads) {
+    for (std::int64_t r = 0; r < row_count; ++r) {
+      const KvRow& row = rows[static_cast<std::size_t>(r)];
+      const std::int64_t block = base::index_of(row.blocks[row.position / layer.block_tokens]);
+      const std::int64_t slot = row.position % layer.block_tokens;
+      for (std::int64_t head = heads.first; head < heads.last; ++head) {
+        const std::int64_t element =
+            ((block * layer.kv_heads + head) * layer.block_tokens + slot) * layer.head_width;
+        const std::int64_t byte = element * element_bytes(layer.dtype), channel = head * layer.head_width;
+        store_row(executor.table(), keys.row(r) + channel, layer.head_width, layer.dtype,
+                  static_cast<std::byte*>(layer.keys) + byte);
+        store_row(executor.table(), values.row(r) + channel, layer.head_width, layer.dtype,
+                  static_cast<std::byte*>(layer.values) + byte);
+      }
     }
+  };
+  if (row_count * keys.columns < kSerialElements) {
+    store_heads({0, layer.kv_heads});
+  } else {
+    executor.pool().run([&](int thread) { store_heads(share_of(layer.kv_heads, thread, threads)); });
   }
 }
 

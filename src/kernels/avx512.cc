@@ -40,13 +40,19 @@ constexpr int kFloatRows = 12;
 constexpr int kQuantisedRows = 8;
 
 // How far ahead of use weights are asked for.
-constexpr std::int64_t kPrefetchBytes = 4096;
+constexpr std::int64_t kPrefetchBytes = 8192;
 
 inline void prefetch(const std::byte* at) {
   _mm_prefetch(reinterpret_cast<const char*>(at + kPrefetchBytes), _MM_HINT_T0);
 }
 
 inline __m512i load_bytes(const std::byte* from) { return _mm512_load_si512(from); }
+
+// Weights come through here: each line is asked for once, evenly spread between the loads.
+inline __m512i load_weights(const std::byte* from) {
+  prefetch(from);
+  return load_bytes(from);
+}
 
 template <int Rows>
 inline void store_tile(const TileArgs& args, const __m512 (&sums)[Rows][2]) {
@@ -131,9 +137,7 @@ void tile_bf16_float(const TileArgs& args) {
   OUTRIDER_UNROLL
   for (int r = 0; r < Rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
   for (std::int64_t k = 0; k < args.inputs; k += 2, weights += 128, x += 2 * Rows) {
-    prefetch(weights);
-    prefetch(weights + 64);
-    const __m512i low = load_bytes(weights), high = load_bytes(weights + 64);
+    const __m512i low = load_weights(weights), high = load_weights(weights + 64);
     const __m512 low_even = even_inputs(low), high_even = even_inputs(high);
     const __m512 low_odd = odd_inputs(low), high_odd = odd_inputs(high);
     OUTRIDER_UNROLL
@@ -172,9 +176,7 @@ void tile_bf16(const TileArgs& args) {
   OUTRIDER_UNROLL
   for (int r = 0; r < Rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
   for (std::int64_t k = 0; k < args.inputs; k += 2, weights += 128, x += Rows) {
-    prefetch(weights);
-    prefetch(weights + 64);
-    const __m512bh low = (__m512bh)load_bytes(weights), high = (__m512bh)load_bytes(weights + 64);
+    const __m512bh low = (__m512bh)load_weights(weights), high = (__m512bh)load_weights(weights + 64);
     OUTRIDER_UNROLL
     for (int r = 0; r < Rows; ++r) {
       const __m512bh xr = (__m512bh)_mm512_set1_epi32(x[r]);
@@ -248,13 +250,13 @@ inline void dot_group(const std::byte* weights, const std::int32_t* quads, __m51
     const __m512i mask = _mm512_set1_epi8(15);
     OUTRIDER_UNROLL
     for (int q = 0; q < 4; ++q) {
-      const __m512i both = load_bytes(weights + q * 64);
+      const __m512i both = load_weights(weights + q * 64);
       dot_quads<Rows>(_mm512_and_si512(both, mask), quads + q * Rows, sums);
       dot_quads<Rows>(_mm512_and_si512(_mm512_srli_epi16(both, 4), mask), quads + (q + 4) * Rows, sums);
     }
   } else {
     OUTRIDER_UNROLL
-    for (int q = 0; q < 8; ++q) dot_quads<Rows>(load_bytes(weights + q * 64), quads + q * Rows, sums);
+    for (int q = 0; q < 8; ++q) dot_quads<Rows>(load_weights(weights + q * 64), quads + q * Rows, sums);
   }
 }
 
@@ -269,8 +271,7 @@ void tile_quantised(const TileArgs& args) {
   OUTRIDER_UNROLL
   for (int r = 0; r < Rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
   for (std::int64_t g = 0; g < groups; ++g, weights += kGroupBytes, x += 10 * Rows) {
-    OUTRIDER_UNROLL
-    for (std::int64_t line = 0; line < kGroupBytes; line += 64) prefetch(weights + line);
+    prefetch(weights);
     OUTRIDER_UNROLL
     for (int half = 0; half < 2; ++half) {
       __m512i exact[Rows];

@@ -161,31 +161,33 @@ PackedMatrix pack_matrix(Executor& executor, std::span<const tensor::TensorView>
 
 namespace {
 
-float weight_at(const std::byte* panel, WeightFormat format, std::int64_t output, std::int64_t input) {
-  const std::int64_t in_group = input % kGroupInputs;
-  const auto scale_of = [output](const std::byte* group) {
-    tensor::Bf16 scale;
-    std::memcpy(&scale, group + output * 2, 2);
-    return tensor::to_float(scale);
-  };
-  switch (format) {
-    case WeightFormat::F32:
-      return reinterpret_cast<const float*>(panel)[input * kPanelOutputs + output];
-    case WeightFormat::Bf16:
-      return tensor::to_float(
-          reinterpret_cast<const tensor::Bf16*>(panel)[(input / 2 * kPanelOutputs + output) * 2 + input % 2]);
-    case WeightFormat::Int8: {
-      const std::byte* group = panel + input / kGroupInputs * kInt8GroupBytes;
-      const int code = static_cast<int>(group[kScaleBytes + int8_byte(output, in_group)]) - kInt8Bias;
-      return static_cast<float>(code) * scale_of(group);
-    }
-    case WeightFormat::Int4: {
-      const std::byte* group = panel + input / kGroupInputs * kInt4GroupBytes;
-      const int byte = static_cast<int>(group[kScaleBytes + int4_byte(output, in_group)]);
-      return static_cast<float>((byte >> int4_shift(in_group) & 15) - kInt4Bias) * scale_of(group);
+float scale_of(const std::byte* group, std::int64_t output) {
+  tensor::Bf16 scale;
+  std::memcpy(&scale, group + output * 2, 2);
+  return tensor::to_float(scale);
+}
+
+void unpack_int8(const std::byte* panel, std::int64_t output, std::span<float> out) {
+  const std::int64_t inputs = static_cast<std::int64_t>(out.size());
+  for (std::int64_t first = 0; first < inputs; first += kGroupInputs, panel += kInt8GroupBytes) {
+    const float scale = scale_of(panel, output);
+    for (std::int64_t i = 0; i < std::min(kGroupInputs, inputs - first); ++i) {
+      const int code = static_cast<int>(panel[kScaleBytes + int8_byte(output, i)]) - kInt8Bias;
+      out[static_cast<std::size_t>(first + i)] = static_cast<float>(code) * scale;
     }
   }
-  return 0;
+}
+
+void unpack_int4(const std::byte* panel, std::int64_t output, std::span<float> out) {
+  const std::int64_t inputs = static_cast<std::int64_t>(out.size());
+  for (std::int64_t first = 0; first < inputs; first += kGroupInputs, panel += kInt4GroupBytes) {
+    const float scale = scale_of(panel, output);
+    for (std::int64_t i = 0; i < std::min(kGroupInputs, inputs - first); ++i) {
+      const int byte = static_cast<int>(panel[kScaleBytes + int4_byte(output, i)]);
+      out[static_cast<std::size_t>(first + i)] =
+          static_cast<float>((byte >> int4_shift(i) & 15) - kInt4Bias) * scale;
+    }
+  }
 }
 
 }  // namespace
@@ -193,10 +195,25 @@ float weight_at(const std::byte* panel, WeightFormat format, std::int64_t output
 void unpack_row(const PackedMatrix& matrix, std::int64_t row, std::span<float> out) {
   OUTRIDER_CHECK(row >= 0 && row < matrix.outputs());
   OUTRIDER_CHECK(static_cast<std::int64_t>(out.size()) == matrix.inputs());
+  const std::int64_t output = row % kPanelOutputs;
   const std::byte* panel =
       matrix.data() + row / kPanelOutputs * panel_bytes(matrix.format(), matrix.inputs());
-  for (std::int64_t input = 0; input < matrix.inputs(); ++input) {
-    out[static_cast<std::size_t>(input)] = weight_at(panel, matrix.format(), row % kPanelOutputs, input);
+  switch (matrix.format()) {
+    case WeightFormat::F32: {
+      const float* from = reinterpret_cast<const float*>(panel) + output;
+      for (std::size_t k = 0; k < out.size(); ++k) out[k] = from[k * kPanelOutputs];
+      return;
+    }
+    case WeightFormat::Bf16: {
+      const tensor::Bf16* from = reinterpret_cast<const tensor::Bf16*>(panel) + output * 2;
+      for (std::size_t k = 0; k < out.size(); ++k)
+        out[k] = tensor::to_float(from[k / 2 * kPanelOutputs * 2 + k % 2]);
+      return;
+    }
+    case WeightFormat::Int8:
+      return unpack_int8(panel, output, out);
+    case WeightFormat::Int4:
+      return unpack_int4(panel, output, out);
   }
 }
 
