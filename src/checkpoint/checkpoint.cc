@@ -116,10 +116,11 @@ class CheckpointOpener {
         add_file(join_path(folder, shard), **path, shard);
       }
     }
-    inspector_.require(missing.empty(), {.field = source + ": weight_map",
-                                         .found = base::list_names(missing),
-                                         .rule = std::to_string(missing.size()) + " of its files are missing",
-                                         .remedy = "fetch them again"});
+    inspector_.require(missing.empty(),
+                       {.field = source + ": weight_map",
+                        .found = base::list_names(missing),
+                        .rule = "the map names " + std::to_string(missing.size()) + " files that are missing",
+                        .remedy = "fetch them again"});
   }
 
   // `path` is where the file lies, `shown` what the user would call it, `name` its name in the catalogue.

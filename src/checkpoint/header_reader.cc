@@ -167,6 +167,9 @@ struct HeaderHandler {
     if (skipping != 0) return true;
     if (depth == 1) return begin_entry(std::move(name), ec);
     if (in_metadata) {
+      if (header.metadata.size() == limits.metadata_max) {
+        return stop("more than " + std::to_string(limits.metadata_max) + " texts in __metadata__", ec);
+      }
       key = std::move(name);
     } else {
       begin_field(name);

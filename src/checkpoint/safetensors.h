@@ -23,6 +23,7 @@ struct SafetensorsLimits {
   std::size_t tensors_max = 1 << 18;
   std::size_t name_bytes_max = 1024;
   std::size_t rank_max = 8;
+  std::size_t metadata_max = 1 << 16;  // texts
 };
 
 struct SafetensorsEntry {

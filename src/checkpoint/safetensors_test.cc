@@ -172,7 +172,10 @@ TEST(Safetensors, StopsAtLongNamesAndManyTensors) {
   SafetensorsLimits limits;
   limits.tensors_max = 1;
   EXPECT_FALSE(parse(file_of(kTwo, 20), limits).ok());
+  limits.metadata_max = 0;
   limits.tensors_max = 2;
+  EXPECT_FALSE(parse(file_of(kTwo, 20), limits).ok());
+  limits.metadata_max = 1;
   EXPECT_TRUE(parse(file_of(kTwo, 20), limits).ok());
 }
 
