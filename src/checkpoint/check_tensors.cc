@@ -15,15 +15,14 @@ bool is_float(tensor::Dtype dtype) {
   return dtype == tensor::Dtype::F32 || dtype == tensor::Dtype::F16 || dtype == tensor::Dtype::BF16;
 }
 
-// One line for a whole list of names: "20 tensors are missing: a, b, ...".
-void report_names(const std::string& source, const std::vector<std::string>& names, const std::string& rule,
-                  const std::string& remedy, base::Inspector& inspector) {
+// One line for a whole list of names.
+void report_names(const std::string& source, const std::string& what, const std::vector<std::string>& names,
+                  const std::string& rule, base::Inspector& inspector) {
   if (names.empty()) return;
-  inspector.report({.field = source,
-                    .found = std::to_string(names.size()) + (names.size() == 1 ? " tensor: " : " tensors: ") +
-                             base::list_names(names),
+  inspector.report({.field = source + ": " + what + " (" + std::to_string(names.size()) + ")",
+                    .found = base::list_names(names),
                     .rule = rule,
-                    .remedy = remedy});
+                    .remedy = ""});
 }
 
 // The first 20 and a count, of problems that need a line each.
@@ -81,8 +80,8 @@ base::Result<base::Done> check_tensors(const Checkpoint& checkpoint, const std::
   base::Inspector inspector;
   report_each(source, std::move(misshapen), "have another shape than the config asks for", inspector);
   report_each(source, std::move(mistyped), "have another dtype than the config asks for", inspector);
-  report_names(source, missing, "missing: the config asks for them", "", inspector);
-  report_names(source, unexpected, "not expected: the config leaves nothing that would read them", "",
+  report_names(source, "missing tensors", missing, "the config asks for them", inspector);
+  report_names(source, "unexpected tensors", unexpected, "nothing that the config describes reads them",
                inspector);
   if (!inspector.clean()) return std::move(inspector).refuse();
   return base::Done{};
