@@ -14,8 +14,7 @@ struct Row {
 // The first row that fits counts.
 constexpr Row kRows[] = {
     {"", "embed_tokens.weight", "[vocab_size, hidden_size]"},
-    {"", "lm_head.weight",
-     "[vocab_size, hidden_size], of a drafter with its own vocabulary [draft_vocab_size, hidden_size]"},
+    {"", "lm_head.weight", "[vocab_size or draft_vocab_size, hidden_size]"},
     {"", "q_proj.weight", "[num_attention_heads x head_dim, hidden_size]"},
     {"", "k_proj.weight", "[num_key_value_heads x head_dim, hidden_size]"},
     {"", "v_proj.weight", "[num_key_value_heads x head_dim, hidden_size]"},
