@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "checkpoint/hf_config.h"
 #include "cli/commands.h"
+#include "cli/cost_file.h"
 #include "cli/generate_flags.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -256,6 +257,10 @@ base::Result<int> generate(const GenerateOptions& options) {
   if (!requests.ok()) inspector.report_all(std::move(requests).error());
   if (!inspector.clean()) return std::move(inspector).refuse();
   OUTRIDER_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(options, loaded, *requests));
+  if (engine->drafter() != nullptr && options.adaptive.value_or(!options.trace_rounds)) {
+    OUTRIDER_TRY(schedule::StepCosts costs, load_costs(*engine, options.cost_curve));
+    engine->adapt(std::move(costs));
+  }
   return run_requests(*engine, options, loaded, std::move(*requests));
 }
 

@@ -41,6 +41,12 @@ const std::vector<Flag> kFlags = {
      "with --json: each token's log-probability and the N likeliest (at most 20)"},
     {"--json", FlagKind::Switch, "", "print one JSON object instead of text"},
     {"--trace-rounds", FlagKind::Switch, "", "with --json: every draft-and-verify round"},
+    {"--adaptive", FlagKind::Switch, "",
+     "let measured costs and estimated survival pick how many tokens to draft and verify, down to none (on "
+     "with a drafter, but for "
+     "--trace-rounds); --no-adaptive: always num_speculative_tokens"},
+    {"--cost-curve", FlagKind::Text, "FILE",
+     "what steps cost, for --adaptive (measured on first use and kept)"},
     {"--dtype", FlagKind::Text, "TYPE",
      "auto, float32 (strict, whatever the weights' type) or bfloat16 (auto: as the weights)"},
     {"--quantization", FlagKind::Text, "TYPE", "int8 or int4: quantise the target's weights while loading"},
@@ -191,6 +197,8 @@ GenerateOptions parse_generate(std::span<const std::string> words, base::Inspect
   options.ignore_eos = values.boolean("--ignore-eos").value_or(false);
   options.json = values.boolean("--json").value_or(false);
   options.trace_rounds = values.boolean("--trace-rounds").value_or(false);
+  options.adaptive = values.boolean("--adaptive");
+  if (const std::string* file = values.text("--cost-curve")) options.cost_curve = *file;
   options.tokens_max = reader.integer("--max-tokens", 1, INT32_MAX);
   if (const auto count = reader.integer("--logprobs", 0, 20)) options.logprobs = static_cast<int>(*count);
   if (options.trace_rounds && !options.json) reader.problem("--trace-rounds", "", "needs --json");
@@ -198,6 +206,9 @@ GenerateOptions parse_generate(std::span<const std::string> words, base::Inspect
     reader.problem("--logprobs", std::to_string(*options.logprobs), "needs --json");
   read_sampling(values, reader, inspector, options.sampling);
   read_engine(values, reader, inspector, options);
+  if (options.cost_curve && (!options.engine.speculative || options.adaptive == false)) {
+    reader.problem("--cost-curve", *options.cost_curve, "has a meaning with a drafter and --adaptive only");
+  }
   return options;
 }
 

@@ -34,6 +34,10 @@ struct GenerateOptions {
   std::optional<int> logprobs = {};
   bool json = false;
   bool trace_rounds = false;
+  // Let the scheduler pick how many rows to draft and verify; absent: where there is a drafter and rounds are
+  // not traced.
+  std::optional<bool> adaptive = {};
+  std::optional<std::string> cost_curve = {};
 };
 
 std::span<const base::Flag> generate_flags();

@@ -65,6 +65,7 @@ class BlockDrafter final : public Drafter {
   bool choose_draft(std::span<const float> logits, const DraftRequest& request, int slot,
                     decode::Proposal& proposal) const;
 
+  int most_wanted(std::span<const DraftRequest> requests) const;
   void place_block(std::span<const DraftRequest> requests);
   void see_block(std::span<const DraftRequest> requests, const checkpoint::DraftLayerShape& mask);
   tensor::MatrixView<float> run_block(std::span<const DraftRequest> requests);
@@ -270,7 +271,7 @@ void BlockDrafter::choose_drafts(std::span<const DraftRequest> requests,
                                  std::span<decode::Proposal> proposals) {
   const auto count = static_cast<std::int64_t>(requests.size());
   const std::int64_t width = hidden.columns, vocabulary = head().outputs();
-  const int first_slot = anchor_first() ? 0 : 1, drafts = plan_.draft_tokens;
+  const int first_slot = anchor_first() ? 0 : 1, drafts = most_wanted(requests);
   // Slot-major: the rows of one draft index of all sequences stand together. Slot 0 of a 1 + N block is
   // needed by the rnn only.
   const auto slots = grow(hidden_, count * (drafts + first_slot), width);
@@ -318,6 +319,12 @@ void BlockDrafter::choose_drafts(std::span<const DraftRequest> requests,
       previous_[index] = proposal.tokens.back();
     }
   }
+}
+
+int BlockDrafter::most_wanted(std::span<const DraftRequest> requests) const {
+  int most = 0;
+  for (const DraftRequest& request : requests) most = std::max(most, request.draft_count_max);
+  return std::min(most, plan_.draft_tokens);
 }
 
 bool BlockDrafter::choose_draft(std::span<const float> logits, const DraftRequest& request, int slot,

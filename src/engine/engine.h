@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,6 +23,9 @@
 #include "kernels/executor.h"
 #include "model/model.h"
 #include "schedule/batcher.h"
+#include "schedule/cost_curve.h"
+#include "schedule/draft_governor.h"
+#include "schedule/survival.h"
 
 namespace outrider::engine {
 
@@ -57,6 +61,14 @@ class Engine {
   std::vector<std::byte> state_bytes(base::SequenceId sequence, std::int64_t position) const;
   // Positions whose state is committed.
   std::int64_t computed_count(base::SequenceId sequence) const;
+  // From now on the number of drafts follows what pays: `costs` says what steps cost here (measure_costs, or
+  // a file). Text does not depend on it where drafts are greedy or verification is drafter-invariant; else
+  // its distribution does not.
+  void adapt(schedule::StepCosts costs);
+  // Times passes of several sizes and the drafter's block, in about `seconds`; to be called while nothing
+  // runs.
+  schedule::StepCosts measure_costs(double seconds);
+
   // Replaces what the drafter proposed: fault injection in tests. Called with each proposal before it is
   // verified.
   std::function<void(const Sequence&, decode::Proposal&)> on_proposal;
@@ -91,6 +103,10 @@ class Engine {
   void count_round(const Segment& segment, const decode::Verdict& verdict);
   void observe_commits();
   void propose();
+  void collect_draft_requests();
+  void cut_proposals();
+  void place_probe(Sequence& probe, std::int64_t context, std::int64_t rows);
+  double time_of_draft(const Sequence& probe, double seconds);
   void retire_finished();
   bool needs_logits(const Sequence& sequence) const;
 
@@ -105,6 +121,8 @@ class Engine {
   Sequences waiting_;  // in the order they are to be served
   std::unordered_map<base::SequenceId, std::unique_ptr<Sequence>> finished_;
   std::uint64_t next_id_ = 1;
+  std::optional<schedule::DraftGovernor> governor_;  // absent: always N drafts
+  schedule::SurvivalCalibration calibration_;
   Figures figures_;
 
   // One step's values, kept for their capacity.
@@ -115,6 +133,8 @@ class Engine {
   std::vector<draft::DraftRequest> draft_requests_;
   std::vector<decode::Proposal> proposals_;
   std::vector<Sequence*> proposing_;
+  std::vector<schedule::DraftGovernor::Request> governor_requests_;
+  std::vector<schedule::SurvivalCurve> survival_;
   std::vector<base::TokenId> committed_;
   std::vector<std::int32_t> best_ids_;
   std::vector<float> best_logits_;

@@ -269,6 +269,14 @@ void Engine::commit(const Segment& segment, const decode::Verdict& verdict) {
 
 void Engine::count_round(const Segment& segment, const decode::Verdict& verdict) {
   if (segment.draft_count == 0) return;
+  if (governor_) {
+    const Sequence& sequence = *segment.sequence;
+    governor_->observe(sequence.id, segment.draft_count, verdict.accepted_count);
+    if (!sequence.proposal.confidences.empty()) {
+      calibration_.observe(schedule::derive_survival(sequence.proposal.confidences), segment.draft_count,
+                           verdict.accepted_count);
+    }
+  }
   ++figures_.rounds;
   figures_.verified_tokens += segment.draft_count;
   figures_.accepted_tokens += verdict.accepted_count;
@@ -303,33 +311,83 @@ void Engine::observe_commits() {
 
 void Engine::propose() {
   if (!drafter_) return;
-  draft_requests_.clear();
-  proposing_.clear();
-  for (const auto& sequence : running_) {
-    if (sequence->finished() || !sequence->decoding() || !sequence->proposal.tokens.empty()) continue;
-    const std::int64_t room = plan_.sequence_tokens_max - static_cast<std::int64_t>(sequence->tokens.size());
-    draft_requests_.push_back(
-        {.sequence = sequence->id,
-         .tokens = sequence->tokens,
-         .sampling = &sequence->request.sampling,
-         .draft_count_max = static_cast<int>(std::min<std::int64_t>(drafter_->drafts_max(), room))});
-    proposing_.push_back(sequence.get());
-  }
+  collect_draft_requests();
   if (proposing_.empty()) return;
   proposals_.resize(proposing_.size());
   drafter_->propose(draft_requests_, proposals_);
-  for (std::size_t i = 0; i < proposing_.size(); ++i) {
-    decode::Proposal& proposal = proposals_[i];
+  for (const decode::Proposal& proposal : proposals_) {
     figures_.drafted_tokens += static_cast<std::int64_t>(proposal.tokens.size());
-    if (!proposal.confidences.empty()) {
-      const std::size_t kept =
-          decode::cut_by_confidence(proposal.confidences, plan_.draft->confidence_threshold);
-      proposal.tokens.resize(kept);
-      proposal.q.resize(kept);
-      proposal.confidences.resize(kept);
+  }
+  cut_proposals();
+  for (std::size_t i = 0; i < proposing_.size(); ++i) {
+    if (on_proposal) on_proposal(*proposing_[i], proposals_[i]);
+    proposing_[i]->proposal = std::move(proposals_[i]);
+  }
+}
+
+// Who drafts, and how many tokens: N, or what the governor expects to pay, from earlier rounds alone.
+void Engine::collect_draft_requests() {
+  draft_requests_.clear();
+  proposing_.clear();
+  governor_requests_.clear();
+  for (const auto& sequence : running_) {
+    if (sequence->finished() || !sequence->decoding() || !sequence->proposal.tokens.empty()) continue;
+    const std::int64_t room = plan_.sequence_tokens_max - static_cast<std::int64_t>(sequence->tokens.size());
+    governor_requests_.push_back(
+        {.id = sequence->id,
+         .draft_max = static_cast<int>(std::min<std::int64_t>(drafter_->drafts_max(), room))});
+    proposing_.push_back(sequence.get());
+  }
+  std::vector<int> counts;
+  if (governor_ && !governor_requests_.empty()) counts = governor_->plan_drafts(governor_requests_, 0);
+  for (std::size_t i = 0; i < proposing_.size(); ++i) {
+    const int count = governor_ ? counts[i] : governor_requests_[i].draft_max;
+    Sequence* sequence = proposing_[i];
+    if (count == 0) {
+      proposing_[i] = nullptr;
+      continue;
     }
-    if (on_proposal) on_proposal(*proposing_[i], proposal);
-    proposing_[i]->proposal = std::move(proposal);
+    draft_requests_.push_back({.sequence = sequence->id,
+                               .tokens = sequence->tokens,
+                               .sampling = &sequence->request.sampling,
+                               .draft_count_max = count});
+  }
+  std::erase(proposing_, nullptr);
+}
+
+// How many of the drafts are worth their rows. A threshold and the early stop judge a draft without knowing
+// it, so that they bias nothing; the best total over all lengths is for drafts that are a function of what
+// came before (dspark.md 5.3).
+void Engine::cut_proposals() {
+  const auto keep = [](decode::Proposal& proposal, std::size_t count) {
+    proposal.tokens.resize(count);
+    proposal.q.resize(count);
+    proposal.confidences.resize(count);
+  };
+  if (!drafter_->estimates_survival()) return;
+  for (decode::Proposal& proposal : proposals_) {
+    keep(proposal, decode::cut_by_confidence(proposal.confidences, plan_.draft->confidence_threshold));
+  }
+  if (!governor_) return;
+  survival_.clear();
+  bool are_drawn = false;
+  for (std::size_t i = 0; i < proposals_.size(); ++i) {
+    survival_.push_back(calibration_.apply(schedule::derive_survival(proposals_[i].confidences)));
+    for (const decode::Distribution& q : proposals_[i].q)
+      are_drawn |= !std::holds_alternative<decode::OneHot>(q);
+  }
+  const schedule::StepCosts& costs = governor_->costs();
+  const schedule::VerifyCosts verify{
+      .verify = costs.verify,
+      .spent_seconds = costs.draft_seconds(static_cast<std::int64_t>(proposals_.size()))};
+  const bool is_free = !are_drawn || plan_.accept == decode::AcceptMethod::DrafterInvariant;
+  const std::vector<int> lengths = is_free ? schedule::plan_lengths_argmax(survival_, verify)
+                                           : schedule::plan_lengths_early_stop(survival_, verify);
+  for (std::size_t i = 0; i < proposals_.size(); ++i) {
+    keep(proposals_[i], static_cast<std::size_t>(lengths[i]));
+    // Nothing will come back of this round: to the governor it is one whose first draft was not worth
+    // verifying.
+    if (lengths[i] == 0) governor_->observe(proposing_[i]->id, 1, 0);
   }
 }
 
@@ -339,6 +397,7 @@ void Engine::retire_finished() {
       if (!sequence->finished()) continue;
       sequence->table.truncate(0);
       if (drafter_) drafter_->end(sequence->id);
+      if (governor_) governor_->forget(sequence->id);
       finished_.emplace(sequence->id, std::move(sequence));
     }
     std::erase(*sequences, nullptr);

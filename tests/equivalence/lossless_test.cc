@@ -77,6 +77,25 @@ TEST_P(Lossless, ChunksBlocksThreadsAndBatchesChangeNothing) {
   }
 }
 
+// Costs that make some lengths pay and others not, whatever the machine.
+schedule::StepCosts rigged_costs(double per_row) {
+  return {.verify = schedule::CostCurve(schedule::CurveShape::Linear, {{1, 1.0}, {11, 1.0 + 10 * per_row}}),
+          .draft = schedule::CostCurve(schedule::CurveShape::Linear, {{1, 0.3}})};
+}
+
+TEST_P(Lossless, TheSchedulerChangesNothing) {
+  const auto plain = run(settings());
+  std::int64_t counts = 0;
+  for (const double per_row : {0.01, 0.2, 0.6}) {
+    Loaded loaded = load(pair().target(), pair().drafter(), drafting(10));
+    loaded.engine->adapt(rigged_costs(per_row));
+    EXPECT_EQ(tokens_of(run_all(*loaded.engine, requests())), plain) << per_row;
+    EXPECT_LT(loaded.engine->figures().verified_tokens, 10 * loaded.engine->figures().steps * 3);
+    counts += loaded.engine->figures().verified_tokens;
+  }
+  EXPECT_GT(counts, 0);
+}
+
 TEST_P(Lossless, PreemptedSequencesWriteTheSameText) {
   const auto plain = run(settings());
   engine::EngineSettings changed = drafting(6);

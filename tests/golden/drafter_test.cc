@@ -90,7 +90,8 @@ void check_run(const engine::Output& output, const base::Json& run) {
 }
 
 engine::Output run_traced(Loaded& loaded, const base::Json& golden_case) {
-  // The references draft as long as the anchor stands within 64 tokens of the prompt: the 65th token is theirs to find too.
+  // The references draft as long as the anchor stands within 64 tokens of the prompt: the 65th token is
+  // theirs to find too.
   engine::Request request = greedy_request(ids_of(at(golden_case, "prompt_token_ids")), 65);
   request.trace_rounds = true;
   engine::Output output = run_all(*loaded.engine, {request}).front();

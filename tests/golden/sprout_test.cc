@@ -18,14 +18,16 @@ TEST(SproutGolden, GreedyTextAndRoundsOfEveryPromptAgree) {
   const base::Json json = read_json(model_path("sprout/golden.json"));
   std::vector<engine::Request> requests;
   for (const base::Json& golden_case : *at(json, "cases").array()) {
-    requests.push_back(greedy_request(ids_of(at(golden_case, "prompt_token_ids")), 129));  // the references draft once more
+    requests.push_back(
+        greedy_request(ids_of(at(golden_case, "prompt_token_ids")), 129));  // the references draft once more
     requests.back().trace_rounds = true;
   }
   const auto outputs = run_all(*loaded.engine, requests);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const base::Json& golden_case = (*at(json, "cases").array())[i];
     SCOPED_TRACE(*at(golden_case, "prompt").string());
-    EXPECT_EQ(std::vector(outputs[i].tokens.begin(), outputs[i].tokens.begin() + 128), ids_of(at(golden_case, "greedy_token_ids")));
+    EXPECT_EQ(std::vector(outputs[i].tokens.begin(), outputs[i].tokens.begin() + 128),
+              ids_of(at(golden_case, "greedy_token_ids")));
     const base::Json::Array& rounds = *at(golden_case, "rounds").array();
     ASSERT_EQ(outputs[i].rounds.size(), rounds.size());
     for (std::size_t r = 0; r < rounds.size(); ++r) {
