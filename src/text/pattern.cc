@@ -12,6 +12,10 @@ constexpr std::string_view kNoSpaces =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e})"
     R"(\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
 
+// Oniguruma's word characters as class members; PCRE2's own \w is narrower: letters, numbers, and the
+// underscore alone.
+constexpr std::string_view kWords = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
+
 bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -111,6 +115,11 @@ class Rewriter {
       } else {
         out_ += std::string(wanted ? "[" : "[^") + std::string(kSpaces) + "]";
       }
+      rest_.remove_prefix(2);
+      return;
+    }
+    if (letter == 'w' || (letter == 'W' && !in_class)) {
+      out_ += in_class ? std::string(kWords) : (letter == 'w' ? "[" : "[^") + std::string(kWords) + "]";
       rest_.remove_prefix(2);
       return;
     }

@@ -1,6 +1,6 @@
 // Split patterns of tokenizer.json -> PCRE2. The files are written for Oniguruma with Ruby's syntax. Where
-// the two dialects differ the pattern is rewritten (\s, \v, \uHHHH, scripts), or refused where that is not
-// worth while (\w, \b, \h, classes inside classes, options in mid-pattern, ...): to pass it on as it stands
+// the two dialects differ the pattern is rewritten (\s, \w, \v, \uHHHH, scripts), or refused where that is
+// not worth while (\b, \h, classes inside classes, options in mid-pattern, ...): to pass it on as it stands
 // would give other ids without a word.
 #pragma once
 

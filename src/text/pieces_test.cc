@@ -131,7 +131,7 @@ TEST(Pattern, RewritesWhereTheDialectsDiffer) {
 
 TEST(Pattern, RefusesWhatItDoesNotKnowToMeanTheSame) {
   for (const char* pattern :
-       {"\\w+",    "\\bx",        "\\h",    "\\R",         "\\K",     "\\1",     "[a[b]]",
+       {"[\\W]",   "\\bx",        "\\h",    "\\R",         "\\K",     "\\1",     "[a[b]]",
         "[a&&b]",  "[[:alpha:]]", "a(?i)b", "(?m:.)",      "(?<n>a)", "(?#c)",   "(*ACCEPT)",
         "a{1,2}+", "a{2}?",       "a{",     "{",           "[]a]",    "[a",      "\\",
         "\\p",     "\\p{",        "\\p{}",  "\\p{sc:Han}", "\\x",     "\\x{110", "\\u12"}) {
@@ -186,6 +186,16 @@ TEST(Splitter, SeesNoSpaceWhereTheFormatSeesNone) {
             "b|\xC2\x85|c|\xE3\x80\x80|d");
   EXPECT_EQ(split_of("[^\\S]+", "a\xE1\xA0\x8E \n"), "a\xE1\xA0\x8E| \n");
   EXPECT_EQ(split_of("[\\s!]+", "a !b"), "a| !|b");
+}
+
+TEST(Splitter, TakesMarksAndConnectorsForWords) {
+  EXPECT_EQ(split_of("\\w+",
+                     "e\xCC\x81_\xE2\x93\x90\xE2\x80\xBF"
+                     "1-\xC2\xB2"),
+            "e\xCC\x81_\xE2\x93\x90\xE2\x80\xBF"
+            "1|-\xC2\xB2");
+  EXPECT_EQ(split_of("[^\\w\\s]+", "a, b!?"), "a|,| b|!?");
+  EXPECT_EQ(split_of("\\W", "a-b"), "a|-|b");
 }
 
 TEST(Splitter, RefusesWhatIsNoPattern) {
@@ -290,6 +300,12 @@ TEST(Tokenizer, SplitsDigitsAndBringsByteLevelsOwnPattern) {
     ASSERT_TRUE(loaded.ok()) << base::to_string(loaded.error());
     EXPECT_EQ(loaded->encode("a12", false)->size(), individual ? 3u : 2u);
   }
+}
+
+TEST(Tokenizer, RefusesAnotherVersionOfTheFormat) {
+  const auto loaded = load_changed({{R"("version":"1.0")", R"("version":"2.0")"}});
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().problems[0].field, "tokenizer.json: version");
 }
 
 TEST(Tokenizer, RefusesTextThatIsNoUtf8) {

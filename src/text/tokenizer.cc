@@ -167,7 +167,6 @@ NamedTokens read_config(const base::Json& config, const std::string& source,
   }
   named.bos = read_named(config, "bos_token", source, ids, inspector);
   named.eos = read_named(config, "eos_token", source, ids, inspector);
-  named.pad = read_named(config, "pad_token", source, ids, inspector);
   const base::Json* add_bos = config.find("add_bos_token");
   if (add_bos != nullptr && !add_bos->is_null()) {
     inspector.require(add_bos->boolean() != nullptr, {.field = source + ": add_bos_token",

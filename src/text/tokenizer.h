@@ -22,7 +22,6 @@ namespace outrider::text {
 struct NamedTokens {
   std::optional<base::TokenId> bos;
   std::optional<base::TokenId> eos;
-  std::optional<base::TokenId> pad;
   bool add_bos =
       false;  // what transformers would put in front of a text, whatever tokenizer.json's post-processor says
 

@@ -28,6 +28,10 @@ class FileReader {
       : json_(json), report_(source, inspector) {}
 
   TokenizerFile run() {
+    const base::Json* version = json_.find("version");
+    if (version != nullptr && (version->string() == nullptr || *version->string() != "1.0")) {
+      report_.report("version", version->excerpt(), "must be \"1.0\"");
+    }
     const base::Json* model = json_.find("model");
     if (model == nullptr || model->object() == nullptr) {
       report_.report("model", found_of(model), "must be an object");
