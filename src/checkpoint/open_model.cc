@@ -11,6 +11,7 @@
 #include "checkpoint/check_tensors.h"
 #include "checkpoint/drafter_match.h"
 #include "checkpoint/dummy.h"
+#include "checkpoint/families.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/hf_config.h"
 #include "checkpoint/tensor_axes.h"
@@ -102,6 +103,19 @@ std::unique_ptr<const TensorSource> dummy_weights(const std::vector<TensorSpec>&
 
 base::Result<base::Done> check_weights(const Checkpoint& checkpoint, const ModelShape& shape,
                                        const std::string& source) {
+  // A few digits of a config can ask for a million experts: nothing is listed then that the weights come
+  // nowhere near.
+  constexpr std::int64_t kListedAnyway = 100'000;
+  std::int64_t expected = 0;
+  for (const TensorGroup& group : list_tensors(shape)) expected += group.count;
+  const auto found = static_cast<std::int64_t>(checkpoint.tensors().size());
+  if (expected > kListedAnyway + 2 * found) {
+    return base::refuse({.field = source,
+                         .found = std::to_string(expected) + " tensors by num_hidden_layers and num_experts",
+                         .rule = "the weights hold " + std::to_string(found) + ", in " +
+                                 std::to_string(count_layers(checkpoint)) + " layers",
+                         .remedy = ""});
+  }
   return check_against(checkpoint, expected_tensors(shape), shape.layers.size(), source);
 }
 

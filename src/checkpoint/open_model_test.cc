@@ -129,6 +129,13 @@ TEST(OpenModel, NamesTheConfigsLayerCountAgainstTheWeights) {
   EXPECT_NE(fault.find("model.layers.1."), std::string::npos);
 }
 
+TEST(OpenModel, DoesNotListAMillionTensorsThatAFewDigitsAskFor) {
+  const auto patch = base::parse_json(R"({"num_hidden_layers":100,"num_experts":8000})", "--hf-overrides");
+  const std::string fault = fault_of(
+      open_model((kData / "hostile/config/base_qwen3_moe").string(), {.overrides = &*patch}, nullptr));
+  EXPECT_NE(fault.find("num_experts: the weights hold 24, in 1 layers"), std::string::npos) << fault;
+}
+
 TEST(OpenModel, MakesDummyWeightsFromAConfigAlone) {
   const std::string config = (kData / "hostile/config/base_qwen3_moe/config.json").string();
   const auto model = open_model(config, {.load_format = LoadFormat::Dummy}, nullptr);
