@@ -75,6 +75,7 @@ Result<Verdict, Error> run_verify(const AcceptRules& rules, const VerifyInput& i
   if (rules.method == AcceptMethod::Synthetic) {
     forced_count = draw_synthetic_count(rules, draft_count, seed, static_cast<std::uint64_t>(input.position));
   }
+  Distribution& p = scratch.form_for(input.params);
   std::size_t index = 0;
   const auto judge = [&]() -> Result<TokenId, Error> {
     for (;; ++index) {
@@ -82,13 +83,13 @@ Result<Verdict, Error> run_verify(const AcceptRules& rules, const VerifyInput& i
       const bool is_forced = index < forced_count;
       if (!is_forced) {
         const auto row = input.logits.row_span(static_cast<std::int64_t>(index));
-        auto processed = process_logits(row, input.params, history, scratch.sampling, scratch.p);
+        auto processed = process_logits(row, input.params, history, scratch.sampling, p);
         if (!processed.ok())
           return Error{"position " + std::to_string(position) + ": " + processed.error().message};
         if (index == draft_count || rules.method == AcceptMethod::Synthetic) {
-          return draw_by_rules(rules, scratch.p, seed, position);
+          return draw_by_rules(rules, p, seed, position);
         }
-        const RowVerdict verdict = judge_row(rules, scratch.p, input.proposal, index, seed, position);
+        const RowVerdict verdict = judge_row(rules, p, input.proposal, index, seed, position);
         if (!verdict.accepted) return verdict.token;
       }
       if (tracks_history) history.append(input.proposal.tokens[index]);

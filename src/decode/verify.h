@@ -41,9 +41,16 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
+// Memory that is reused from call to call. Sequences of different parameters take turns, so each form of p
+// keeps its own.
 struct VerifyScratch {
   SamplingScratch sampling;
-  Distribution p;
+  Distribution one_hot, dense, sparse;
+
+  Distribution& form_for(const SamplingParams& params) {
+    if (is_greedy(params)) return one_hot;
+    return params.top_k > 0 || params.top_p < 1 || params.min_p > 0 ? sparse : dense;
+  }
 };
 
 // `history` holds prompt and output up to the anchor; it is changed while rows are judged and comes back as
