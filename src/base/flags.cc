@@ -209,6 +209,8 @@ class FlagReader {
     if (!options_.unknown_apart) {
       report(printable(typed), "", "is no flag of this command",
              near.empty() ? "" : "did you mean " + near + "?");
+      // What looks like its value is no argument of its own: one mistake, one problem.
+      if (!word.value && next_ < words_.size() && !looks_like_flag(words_[next_])) ++next_;
       return;
     }
     UnknownFlag unknown{.word = typed.substr(0, typed.find('=')), .value = word.value, .nearest = near};

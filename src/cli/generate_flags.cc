@@ -37,6 +37,10 @@ const std::vector<Flag> kFlags = {
     {"--seed", FlagKind::Integer, "N", "of sampling; the same seed gives the same text (0)"},
     {"--stop", FlagKind::Text, "TEXT", "end before this text; may be repeated", true},
     {"--ignore-eos", FlagKind::Switch, "", "go on past the end-of-text token"},
+    {"--rejection-sample-method", FlagKind::Text, "NAME",
+     "without a drafter: standard, or drafter_invariant, which draws as that verification does, so that a "
+     "seed gives the text that it "
+     "gives with any drafter (standard)"},
     {"--logprobs", FlagKind::Integer, "N",
      "with --json: each token's log-probability and the N likeliest (at most 20)"},
     {"--json", FlagKind::Switch, "", "print one JSON object instead of text"},
@@ -157,12 +161,29 @@ void read_engine(const base::FlagValues& values, Reader& reader, base::Inspector
       inspector.report_all(std::move(target).error());
     }
   }
+  if (const std::string* name = values.text("--rejection-sample-method")) {
+    auto method = decode::parse_accept_method(*name, "--rejection-sample-method");
+    if (method.ok()) {
+      settings.accept = *method;
+    } else {
+      inspector.report_all(std::move(method).error());
+    }
+  }
   if (const base::Json* overrides = values.json("--hf-overrides")) options.overrides = *overrides;
   if (const base::Json* json = values.json("--speculative-config")) {
     if (auto speculative = parse_speculative(*json, inspector)) {
       settings.speculative = std::move(speculative->settings);
       options.draft_model = std::move(speculative->model);
     }
+  }
+  if (settings.speculative && values.has("--rejection-sample-method") &&
+      settings.accept != settings.speculative->accept) {
+    reader.problem("--rejection-sample-method", *values.text("--rejection-sample-method"),
+                   "differs from the speculative config's rejection_sample_method");
+  }
+  if (settings.accept == decode::AcceptMethod::Synthetic) {
+    reader.problem("--rejection-sample-method", "synthetic",
+                   "is for measuring, and only outrider bench takes it");
   }
   if (settings.speculative && settings.speculative->accept == decode::AcceptMethod::Synthetic) {
     reader.problem("--speculative-config rejection_sample_method", "synthetic",
@@ -205,6 +226,7 @@ GenerateOptions parse_generate(std::span<const std::string> words, base::Inspect
   if (options.logprobs && !options.json)
     reader.problem("--logprobs", std::to_string(*options.logprobs), "needs --json");
   read_sampling(values, reader, inspector, options.sampling);
+  decode::check_sampling(options.sampling, INT32_MAX, inspector);  // the vocabulary comes with the model
   read_engine(values, reader, inspector, options);
   if (options.cost_curve && (!options.engine.speculative || options.adaptive == false)) {
     reader.problem("--cost-curve", *options.cost_curve, "has a meaning with a drafter and --adaptive only");

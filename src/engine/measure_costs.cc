@@ -98,8 +98,12 @@ double Engine::time_of_draft(const Sequence& probe, double seconds) {
   return measured;
 }
 
+// Hope before anything is seen: a few drafts too many cost little, and a drafter that is never tried gains
+// nothing.
+constexpr schedule::GovernorOptions kOptions{.belief = {.acceptance = 0.9, .weight = 2}};
+
 void Engine::adapt(schedule::StepCosts costs) {
-  if (drafter_) governor_.emplace(std::move(costs), schedule::GovernorOptions{});
+  if (drafter_) governor_.emplace(std::move(costs), kOptions);
 }
 
 }  // namespace outrider::engine
