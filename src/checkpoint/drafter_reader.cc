@@ -4,6 +4,7 @@
 #include <array>
 
 #include "checkpoint/families/qwen3.h"
+#include "checkpoint/families/readers.h"
 #include "checkpoint/shape_parts.h"
 
 namespace outrider::checkpoint {
@@ -142,7 +143,18 @@ std::vector<DraftLayerShape> read_masks(const ConfigReader& outer, const ConfigR
   return masks;
 }
 
+// Gemma 4: the drafter's layers are built like the target's global ones.
+ModelShape read_gemma_backbone(const ConfigReader& text, const ConfigReader& outer) {
+  ModelShape backbone = read_gemma4(text, outer);
+  backbone.tied_head = false;
+  backbone.per_layer_inputs.reset();
+  return backbone;
+}
+
 ModelShape read_backbone(const ConfigReader& text, const ConfigReader& outer) {
+  if (outer.sizes_only() && text.text_if("model_type").value_or("").starts_with("gemma4")) {
+    return read_gemma_backbone(text, outer);
+  }
   const std::size_t type = text.choice_if("model_type", kBackbones).value_or(0);
   text.require(text.has("model_type"), "model_type",
                "is missing and required: must be " + list_choices(kBackbones));

@@ -35,8 +35,8 @@ enum class Place { FirstStage, Layer, LastStage };
 
 // Tensors of one name pattern and shape; "{}" in the name stands for the expert's number (0 .. count - 1).
 struct TensorGroup {
-  std::string name;                 // "model.layers.3.mlp.experts.{}.gate_proj.weight"
-  std::vector<std::int64_t> shape;  // of one
+  std::string name;                   // "model.layers.3.mlp.experts.{}.gate_proj.weight"
+  std::vector<std::int64_t> shape{};  // of one
   tensor::Dtype dtype;
   std::int64_t count = 1;  // 1, or the experts
   Cut cut = Cut::Replicated;
@@ -47,6 +47,7 @@ struct TensorGroup {
   std::int64_t parameters = 0;  // of one; 0 for scales, id maps; packed 4-bit codes count two a byte
   bool drafter = false;         // belongs to the drafter inside this checkpoint
   bool alias = false;           // a copy of the target's embedding or head on disk; not held twice in memory
+  bool fused = false;           // files hold the `count` of them as one tensor with a leading dimension
   bool optional = false;        // may be absent: a redundant tied head
 
   std::int64_t bytes() const;  // of one
@@ -61,11 +62,11 @@ enum class KvKind {
 };
 struct KvGroup {
   KvKind kind;
-  std::vector<int> layers;
-  int kv_heads = 1;                    // PerHead: heads of one layer
-  std::int64_t elements = 0;           // of one layer for every `per_tokens` tokens
-  std::int64_t per_tokens = 1;         // V4's compression ratio
-  std::optional<std::int64_t> window;  // kept for the last `window` tokens only
+  std::vector<int> layers{};
+  int kv_heads = 1;                      // PerHead: heads of one layer
+  std::int64_t elements = 0;             // of one layer for every `per_tokens` tokens
+  std::int64_t per_tokens = 1;           // V4's compression ratio
+  std::optional<std::int64_t> window{};  // kept for the last `window` tokens only
   // Bytes of all its layers for one token (compressed groups: of `per_tokens` tokens, divided), at 2 bytes an
   // element.
   std::int64_t bytes_per_token_bf16() const;
@@ -75,7 +76,7 @@ struct KvGroup {
 enum class AttentionKind { Full, Sliding, Latent, WindowOnly, Compressed, GatedDelta, KimiDelta };
 struct LayerFacts {
   AttentionKind attention;
-  std::optional<std::int64_t> compression_ratio;  // Compressed
+  std::optional<std::int64_t> compression_ratio{};  // Compressed
   bool moe;
   friend bool operator==(const LayerFacts&, const LayerFacts&) = default;
 };
@@ -85,7 +86,7 @@ struct MoeFacts {
   int shared_experts = 0;  // how many; none is an ordinary count here
   int groups = 1;          // for group-limited routing
   std::int64_t expert_width;
-  std::vector<int> layers;
+  std::vector<int> layers{};
   bool dense_beside = false;  // Gemma 4: a dense MLP runs beside the experts
   friend bool operator==(const MoeFacts&, const MoeFacts&) = default;
 };
@@ -93,7 +94,8 @@ struct MoeFacts {
 struct QuantFacts {
   std::string method;                              // "fp8", "mxfp4", "compressed-tensors", "modelopt"
   std::int64_t block_rows = 1, block_columns = 1;  // of a weight's scale blocks
-  std::vector<std::string> ignored;  // modules left in the model's own type, patterns as published
+  bool sizes_known = true;             // false: a method whose tensors are listed as if they were plain
+  std::vector<std::string> ignored{};  // modules left in the model's own type, patterns as published
   friend bool operator==(const QuantFacts&, const QuantFacts&) = default;
 };
 
@@ -109,25 +111,26 @@ struct CutWidth {
 // One transformer: a target's, or a drafter's own.
 struct ModelFacts {
   std::string model_type;  // of the outer config
-  std::vector<std::string> architectures;
+  std::vector<std::string> architectures{};
   std::string
       attention;  // "gqa", "gqa-sliding", "mla", "shared-kv-compressed", "hybrid-kda-mla", "hybrid-gdn-gqa"
   int layer_count;
   std::int64_t hidden_width, vocabulary;
-  std::optional<std::int64_t> positions_max;  // absent where the config does not say
+  std::optional<std::int64_t> positions_max{};  // absent where the config does not say
   bool tied_head;
   int heads, kv_heads;
-  std::optional<std::int64_t> head_width, global_head_width, kv_rank, rope_width, q_rank, latent_width;
-  std::optional<int> global_kv_heads, output_groups;
-  std::optional<std::int64_t> window;
-  std::vector<int> hash_layers, kv_source_layers, index_source_layers, engram_layers;
-  std::vector<LayerFacts> layers;
-  std::optional<MoeFacts> moe;
-  std::optional<QuantFacts> quantisation;
+  std::optional<std::int64_t> head_width{}, global_head_width{}, kv_rank{}, rope_width{}, q_rank{},
+      latent_width{};
+  std::optional<int> global_kv_heads{}, output_groups{};
+  std::optional<std::int64_t> window{};
+  std::vector<int> hash_layers{}, kv_source_layers{}, index_source_layers{}, engram_layers{};
+  std::vector<LayerFacts> layers{};
+  std::optional<MoeFacts> moe{};
+  std::optional<QuantFacts> quantisation{};
   std::string dtype;         // "bfloat16"; "" where the config does not say
   bool rope_scaled = false;  // positions beyond the config's maximum cannot be had by a longer rotary table
-  std::vector<KvGroup> kv;
-  std::vector<CutWidth> widths;
+  std::vector<KvGroup> kv{};
+  std::vector<CutWidth> widths{};
   friend bool operator==(const ModelFacts&, const ModelFacts&) = default;
 };
 
@@ -147,40 +150,40 @@ struct DrafterFacts {
   DraftMethod method;
   std::string
       format;  // "DeepSpec standalone", "speculators", "z-lab", "k3_dspark (MLA)", "native mtp.*", ...
-  bool inside_target = false;     // its tensors are in the target's checkpoint
-  int stages = 1;                 // its layers
-  std::vector<int> layer_ids;     // inside_target: behind the target's layers
-  std::optional<int> block_size;  // rows of the trained block
-  bool anchor_first = true;       // block drafters: slot 0 drafts too
-  std::optional<int> drafts_per_block;
-  std::optional<int> default_tokens;  // what the file proposes as num_speculative_tokens
-  std::optional<int> predict_depth;   // serial MTP: n_predict
+  bool inside_target = false;       // its tensors are in the target's checkpoint
+  int stages = 1;                   // its layers
+  std::vector<int> layer_ids{};     // inside_target: behind the target's layers
+  std::optional<int> block_size{};  // rows of the trained block
+  bool anchor_first = true;         // block drafters: slot 0 drafts too
+  std::optional<int> drafts_per_block{};
+  std::optional<int> default_tokens{};  // what the file proposes as num_speculative_tokens
+  std::optional<int> predict_depth{};   // serial MTP: n_predict
   std::optional<std::vector<int>>
-      taps;  // 0-based target layers, list order; absent: EAGLE-3's default rule, z-lab's default taps
-  std::vector<int> taps_as_written;  // with the format's own numbering
-  std::string taps_key;  // "target_layer_ids", "aux_hidden_state_layer_ids", "dspark_target_layer_ids", ...
+      taps{};  // 0-based target layers, list order; absent: EAGLE-3's default rule, z-lab's default taps
+  std::vector<int> taps_as_written{};  // with the format's own numbering
+  std::string taps_key{};  // "target_layer_ids", "aux_hidden_state_layer_ids", "dspark_target_layer_ids", ...
   TapPoint tap_point = TapPoint::LayerOutput;
-  std::optional<std::int64_t> mask_token;
-  std::optional<MarkovFacts> markov;
+  std::optional<std::int64_t> mask_token{};
+  std::optional<MarkovFacts> markov{};
   bool confidence = false, confidence_with_markov = false;
-  bool causal = false;                          // inside the block
-  std::optional<std::int64_t> context_width;    // columns of fc: taps x target's hidden width
-  std::optional<std::int64_t> attention_input;  // EAGLE-3: 2 x hidden
-  std::optional<int> target_layers;             // what the file says of its target
-  std::optional<std::int64_t> target_hidden_width;
+  bool causal = false;                            // inside the block
+  std::optional<std::int64_t> context_width{};    // columns of fc: taps x target's hidden width
+  std::optional<std::int64_t> attention_input{};  // EAGLE-3: 2 x hidden
+  std::optional<int> target_layers{};             // what the file says of its target
+  std::optional<std::int64_t> target_hidden_width{};
   std::int64_t draft_vocabulary = 0;  // rows of its head (the model's vocabulary where it is not reduced)
   bool own_embedding = false, own_head = false;
-  std::optional<std::int64_t> pard_token;
-  std::optional<MoeFacts> moe;  // inside_target: its own experts
-  std::vector<KvGroup> kv;      // inside_target; a separate drafter's rows are in ModelFacts::kv
+  std::optional<std::int64_t> pard_token{};
+  std::optional<MoeFacts> moe{};  // inside_target: its own experts
+  std::vector<KvGroup> kv{};      // inside_target; a separate drafter's rows are in ModelFacts::kv
   friend bool operator==(const DrafterFacts&, const DrafterFacts&) = default;
 };
 
 struct Facts {
   ModelFacts model;
-  bool is_drafter = false;              // a drafter's own config; then `drafter` is present
-  std::optional<DrafterFacts> drafter;  // else the one inside the target's checkpoint
-  std::vector<TensorGroup> tensors;     // in file order of the family's layout, drafter's included
+  bool is_drafter = false;                // a drafter's own config; then `drafter` is present
+  std::optional<DrafterFacts> drafter{};  // else the one inside the target's checkpoint
+  std::vector<TensorGroup> tensors{};     // in file order of the family's layout, drafter's included
   std::int64_t parameters(bool of_drafter) const;
   std::int64_t tensor_count() const;  // expert by expert also where a file fuses them
   std::int64_t bytes_on_disk() const;
@@ -190,12 +193,13 @@ struct Facts {
 // All faults of a config, and the facts as far as they can still be derived, so that a planner can report
 // what else is wrong.
 struct FactsReading {
-  std::optional<Facts> facts;
-  std::vector<base::Problem> problems;  // field: `source` + ": " + key
+  std::optional<Facts> facts{};
+  std::vector<base::Problem> problems{};  // field: `source` + ": " + key
 };
 struct FactsOptions {
-  std::vector<std::string> tensor_names;  // sorted, where headers were read: they settle what keys leave open
-  bool as_draft_model = false;            // an ordinary causal LM used as a drafter
+  std::vector<std::string>
+      tensor_names{};           // sorted, where headers were read: they settle what keys leave open
+  bool as_draft_model = false;  // an ordinary causal LM used as a drafter
 };
 FactsReading read_facts(const base::Json& config, const std::string& source,
                         const FactsOptions& options = {});

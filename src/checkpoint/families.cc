@@ -4,28 +4,56 @@
 
 #include "base/strings.h"
 #include "checkpoint/families/qwen3.h"
+#include "checkpoint/families/readers.h"
 
 namespace outrider::checkpoint {
 namespace {
 
-constexpr std::string_view kQwen3Types[] = {"qwen3"};
+constexpr std::string_view kQwen3[] = {"qwen3"};
 constexpr std::string_view kQwen3Classes[] = {"Qwen3ForCausalLM"};
-constexpr std::string_view kQwen3MoeTypes[] = {"qwen3_moe"};
+constexpr std::string_view kQwen3Moe[] = {"qwen3_moe"};
 constexpr std::string_view kQwen3MoeClasses[] = {"Qwen3MoeForCausalLM"};
+constexpr std::string_view kQwen35[] = {"qwen3_5", "qwen3_5_text"};
+constexpr std::string_view kQwen35Classes[] = {"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM"};
+constexpr std::string_view kQwen35Moe[] = {"qwen3_5_moe", "qwen3_5_moe_text"};
+constexpr std::string_view kQwen35MoeClasses[] = {"Qwen3_5MoeForConditionalGeneration",
+                                                  "Qwen3_5MoeForCausalLM"};
+constexpr std::string_view kLlama[] = {"llama"};
+constexpr std::string_view kLlamaClasses[] = {"LlamaForCausalLM"};
+constexpr std::string_view kGptOss[] = {"gpt_oss"};
+constexpr std::string_view kGptOssClasses[] = {"GptOssForCausalLM"};
+constexpr std::string_view kGemma4[] = {"gemma4", "gemma4_text", "gemma4_unified", "gemma4_unified_text"};
+constexpr std::string_view kGemma4Classes[] = {"Gemma4ForConditionalGeneration", "Gemma4ForCausalLM",
+                                               "Gemma4UnifiedForConditionalGeneration",
+                                               "Gemma4UnifiedForCausalLM"};
+constexpr std::string_view kDeepseekV3[] = {"deepseek_v3", "kimi_k2", "kimi_k25", "deepseek_v32"};
+constexpr std::string_view kDeepseekV3Classes[] = {"DeepseekV3ForCausalLM", "KimiK2ForCausalLM",
+                                                   "KimiK25ForConditionalGeneration",
+                                                   "DeepseekV32ForCausalLM"};
+constexpr std::string_view kGlmDsa[] = {"glm_moe_dsa"};
+constexpr std::string_view kGlmDsaClasses[] = {"GlmMoeDsaForCausalLM"};
+constexpr std::string_view kDeepseekV4[] = {"deepseek_v4"};
+constexpr std::string_view kDeepseekV4Classes[] = {"DeepseekV4ForCausalLM"};
+constexpr std::string_view kDeepseekV41[] = {"deepseek_v41", "deepseek_v41_text"};
+constexpr std::string_view kDeepseekV41Classes[] = {"DeepseekV41ForCausalLM",
+                                                    "DeepseekV41ForConditionalGeneration"};
+constexpr std::string_view kKimiK3[] = {"kimi_k3", "kimi_linear"};
+constexpr std::string_view kKimiK3Classes[] = {"KimiK3ForConditionalGeneration", "KimiK3ForCausalLM"};
 
+// Families that run come first: messages list them in this order.
 const Family kFamilies[] = {
-    {.name = "qwen3",
-     .model_types = kQwen3Types,
-     .architectures = kQwen3Classes,
-     .runs = true,
-     .read = read_qwen3,
-     .list_tensors = list_qwen3_tensors},
-    {.name = "qwen3_moe",
-     .model_types = kQwen3MoeTypes,
-     .architectures = kQwen3MoeClasses,
-     .runs = true,
-     .read = read_qwen3_moe,
-     .list_tensors = list_qwen3_tensors},
+    {"qwen3", kQwen3, kQwen3Classes, true, read_qwen3, list_qwen3_tensors},
+    {"qwen3_moe", kQwen3Moe, kQwen3MoeClasses, true, read_qwen3_moe, list_qwen3_tensors},
+    {"qwen3_5", kQwen35, kQwen35Classes, false, read_qwen3_5, list_qwen3_5_tensors},
+    {"qwen3_5_moe", kQwen35Moe, kQwen35MoeClasses, false, read_qwen3_5, list_qwen3_5_tensors},
+    {"llama", kLlama, kLlamaClasses, false, read_llama, list_llama_tensors},
+    {"gpt_oss", kGptOss, kGptOssClasses, false, read_gpt_oss, list_gpt_oss_tensors},
+    {"gemma4", kGemma4, kGemma4Classes, false, read_gemma4, list_gemma4_tensors},
+    {"deepseek_v3", kDeepseekV3, kDeepseekV3Classes, false, read_deepseek_v3, list_deepseek_v3_tensors},
+    {"glm_moe_dsa", kGlmDsa, kGlmDsaClasses, false, read_deepseek_v3, list_deepseek_v3_tensors},
+    {"deepseek_v4", kDeepseekV4, kDeepseekV4Classes, false, read_deepseek_v4, list_deepseek_v4_tensors},
+    {"deepseek_v41", kDeepseekV41, kDeepseekV41Classes, false, read_deepseek_v41, list_deepseek_v4_tensors},
+    {"kimi_k3", kKimiK3, kKimiK3Classes, false, read_kimi_k3, list_kimi_k3_tensors},
 };
 
 bool holds(std::span<const std::string_view> names, std::string_view name) {

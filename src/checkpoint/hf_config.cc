@@ -14,18 +14,27 @@ bool is_float(tensor::Dtype dtype) {
   return dtype == tensor::Dtype::BF16 || dtype == tensor::Dtype::F16 || dtype == tensor::Dtype::F32;
 }
 
-// Groups of experts become one tensor each.
+// Groups of experts become one tensor each, or one for all where files fuse them.
 std::vector<TensorSpec> expand(const std::vector<TensorGroup>& groups) {
   std::vector<TensorSpec> specs;
+  const auto add = [&](const TensorGroup& group, std::string name, std::vector<std::int64_t> shape) {
+    specs.push_back({.name = std::move(name),
+                     .shape = std::move(shape),
+                     .dtype = is_float(group.dtype) ? std::nullopt : std::optional(group.dtype),
+                     .optional = group.optional});
+  };
   for (const TensorGroup& group : groups) {
     const std::size_t hole = group.name.find("{}");
-    for (std::int64_t i = 0; i < group.count; ++i) {
-      std::string name = group.name;
-      if (hole != std::string::npos) name.replace(hole, 2, std::to_string(i));
-      specs.push_back({.name = std::move(name),
-                       .shape = group.shape,
-                       .dtype = is_float(group.dtype) ? std::nullopt : std::optional(group.dtype),
-                       .optional = group.optional});
+    if (group.fused) {
+      std::vector<std::int64_t> shape = group.shape;
+      shape.insert(shape.begin(), group.count);
+      add(group, group.name, std::move(shape));
+    } else if (hole == std::string::npos) {
+      add(group, group.name, group.shape);
+    } else {
+      for (std::int64_t i = 0; i < group.count; ++i) {
+        add(group, std::string(group.name).replace(hole, 2, std::to_string(i)), group.shape);
+      }
     }
   }
   return specs;

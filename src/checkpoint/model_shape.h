@@ -31,9 +31,12 @@ struct Llama3Rope {
   std::int64_t original_positions;
   friend bool operator==(const Llama3Rope&, const Llama3Rope&) = default;
 };
+struct ProportionalRope {  // Gemma 4's global layers
+  friend bool operator==(const ProportionalRope&, const ProportionalRope&) = default;
+};
 struct RopeShape {
   double theta;
-  std::variant<PlainRope, YarnRope, Llama3Rope> scaling;
+  std::variant<PlainRope, YarnRope, Llama3Rope, ProportionalRope> scaling;
   double rotated_share = 1;  // of a head's channels
   friend bool operator==(const RopeShape&, const RopeShape&) = default;
 };
@@ -50,6 +53,7 @@ struct GroupedAttention {
   bool output_gate = false;              // Qwen3.5: q_proj gives a gate beside each query
   bool sinks = false;                    // gpt-oss: one learned logit per head in the denominator
   bool values_are_keys = false;          // Gemma 4: no v_proj
+  bool reads_earlier_rows = false;  // Gemma 4: keys and values of the last layer of its kind that has them
   friend bool operator==(const GroupedAttention&, const GroupedAttention&) = default;
 };
 
@@ -148,6 +152,7 @@ struct MoeMlp {
   std::optional<LatentExperts> latent{};
   bool selection_bias = false;  // added to scores for choosing only
   bool hash_routed = false;     // DeepSeek V4: a table from token to experts
+  bool image_bias = false;      // DeepSeek V4.1: another selection bias for image tokens
   bool biases = false;          // gpt-oss: router and experts have them
   friend bool operator==(const MoeMlp&, const MoeMlp&) = default;
 };
@@ -178,11 +183,17 @@ struct Fp4Groups {  // two e2m1 codes a byte, one E8M0 scale per `group` inputs 
   std::int64_t group;
   friend bool operator==(const Fp4Groups&, const Fp4Groups&) = default;
 };
-using LinearFormat = std::variant<PlainFormat, Fp8Blocks, Fp4Groups>;
+struct Int4Groups {  // eight codes an int32 word, one scale of the model's type per `group` inputs, and the
+                     // shape
+  std::int64_t group;
+  friend bool operator==(const Int4Groups&, const Int4Groups&) = default;
+};
+using LinearFormat = std::variant<PlainFormat, Fp8Blocks, Fp4Groups, Int4Groups>;
 struct Quantisation {
   std::string method;  // as published: "fp8", "mxfp4", "compressed-tensors"
   LinearFormat dense, experts;
   std::vector<std::string> ignored;  // patterns of modules left alone, as published
+  bool sizes_known = true;           // false: a method whose tensors are listed as if they were plain
   friend bool operator==(const Quantisation&, const Quantisation&) = default;
 };
 
@@ -202,6 +213,11 @@ struct Engram {  // DeepSeek V4.1: n-gram tables at the entry of some layers
   int heads, ngram_max;
   std::int64_t head_width;
   friend bool operator==(const Engram&, const Engram&) = default;
+};
+
+struct PerLayerInputs {  // Gemma 4 E models: a small embedding of its own for each layer
+  std::int64_t width, vocabulary;
+  friend bool operator==(const PerLayerInputs&, const PerLayerInputs&) = default;
 };
 
 // Drafters inside the target's checkpoint.
@@ -235,6 +251,7 @@ struct ModelShape {
   std::optional<HyperConnections> hyper_connections{};
   std::optional<AttentionResiduals> attention_residuals{};
   std::optional<Engram> engram{};
+  std::optional<PerLayerInputs> per_layer_inputs{};
   std::optional<InsideDrafter> inside_drafter{};
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
 };

@@ -41,6 +41,34 @@ Llama3Rope read_llama3(const ConfigReader& settings) {
   return rope;
 }
 
+void read_fp8_blocks(const ConfigReader& settings, Quantisation& quantisation) {
+  const std::optional<std::vector<int>> block = settings.integers_if("weight_block_size", 1, 4096);
+  if (!block) return;  // one scale per tensor: no blocks
+  if (block->size() != 2) {
+    settings.report("weight_block_size", "must be [rows, columns]");
+    return;
+  }
+  static constexpr std::array<std::string_view, 2> kScales = {"ue8m0", "float"};
+  const bool powers = settings.choice_if("scale_fmt", kScales) == std::size_t{0};
+  quantisation.dense = Fp8Blocks{.rows = (*block)[0], .columns = (*block)[1], .power_of_two_scales = powers};
+  quantisation.experts = quantisation.dense;
+  quantisation.sizes_known = true;
+}
+
+// compressed-tensors: 4-bit experts beside plain layers, as Kimi publishes them.
+void read_packed_experts(const ConfigReader& settings, Quantisation& quantisation) {
+  const std::string format = settings.text_if("format").value_or("");
+  const std::optional<ConfigReader> groups = settings.object_if("config_groups");
+  const std::optional<ConfigReader> group = groups ? groups->object_if("group_0") : std::nullopt;
+  const std::optional<ConfigReader> weights = group ? group->object_if("weights") : std::nullopt;
+  if (!weights) return;
+  const std::int64_t size = weights->integer_if("group_size", 1, 4096).value_or(32);
+  const std::int64_t bits = weights->integer_if("num_bits", 1, 16).value_or(0);
+  if (format == "mxfp4-pack-quantized" && bits == 4) quantisation.experts = Fp4Groups{.group = size};
+  if (format == "pack-quantized" && bits == 4) quantisation.experts = Int4Groups{.group = size};
+  quantisation.sizes_known = !std::holds_alternative<PlainFormat>(quantisation.experts);
+}
+
 }  // namespace
 
 RopeShape read_rope_object(const ConfigReader& settings, std::optional<double> outer_theta,
@@ -60,6 +88,7 @@ RopeShape read_rope_object(const ConfigReader& settings, std::optional<double> o
   const std::optional<std::size_t> kind = settings.choice_if(key, kinds);
   if (kind && kinds[*kind] == "yarn") rope.scaling = read_yarn(settings, positions_max);
   if (kind && kinds[*kind] == "llama3") rope.scaling = read_llama3(settings);
+  if (kind && kinds[*kind] == "proportional") rope.scaling = ProportionalRope{};
   // A factor without a type is a scaling whose rule nobody states.
   settings.require(settings.has(key) || !settings.has("factor"), "rope_type",
                    "is missing beside factor: must be " + list_choices(kinds));
@@ -144,31 +173,43 @@ void check_expert_tensors(const ConfigReader& reader, std::string_view experts_k
                      std::to_string(kExpertTensorsMax));
 }
 
-std::optional<Quantisation> read_fp8_quantisation(const ConfigReader& reader, const ConfigReader& outer) {
+std::optional<Quantisation> read_quantisation(const ConfigReader& reader, const ConfigReader& outer) {
   std::optional<ConfigReader> settings = reader.object_if("quantization_config");
   if (!settings) settings = outer.object_if("quantization_config");
   if (!settings) return std::nullopt;
   Quantisation quantisation{.method = settings->text_if("quant_method").value_or(""),
                             .dense = PlainFormat{},
                             .experts = PlainFormat{},
-                            .ignored = {}};
+                            .ignored = {},
+                            .sizes_known = false};
   settings->require(!quantisation.method.empty(), "quant_method",
                     "is required: names the format of the weights");
   for (const char* key : {"ignore", "modules_to_not_convert", "ignored_layers"}) {
     if (const auto names = settings->texts_if(key)) quantisation.ignored = *names;
   }
-  if (quantisation.method != "fp8") return quantisation;
-  const std::optional<std::vector<int>> block = settings->integers_if("weight_block_size", 1, 4096);
-  if (!block) return quantisation;  // one scale per tensor: no blocks
-  if (block->size() != 2) {
-    settings->report("weight_block_size", "must be [rows, columns]");
-    return quantisation;
-  }
-  static constexpr std::array<std::string_view, 2> kScales = {"ue8m0", "float"};
-  const bool powers = settings->choice_if("scale_fmt", kScales) == std::size_t{0};
-  quantisation.dense = Fp8Blocks{.rows = (*block)[0], .columns = (*block)[1], .power_of_two_scales = powers};
-  quantisation.experts = quantisation.dense;
+  if (quantisation.method == "fp8") read_fp8_blocks(*settings, quantisation);
+  if (quantisation.method == "compressed-tensors") read_packed_experts(*settings, quantisation);
   return quantisation;
+}
+
+ModelShape read_body(const ConfigReader& text, const ConfigReader& outer, std::string family,
+                     std::span<const std::string_view> rope_kinds) {
+  ModelShape shape{
+      .family = std::move(family),
+      .hidden_width = text.width("hidden_size"),
+      .vocabulary = text.integer("vocab_size", 1, kVocabularyMax),
+      .positions_max = read_positions(text),
+      .norm_epsilon = text.positive_number("rms_norm_eps", 1e-6),
+      .tied_head = text.flag("tie_word_embeddings", outer.flag("tie_word_embeddings", false)),
+      .rope = {.theta = 1, .scaling = PlainRope{}},
+      .weight_dtype = read_dtype(text, outer),
+      .layers = {},
+      .end_token_ids = {},
+  };
+  shape.rope = read_rope(text, shape.positions_max, rope_kinds);
+  shape.end_token_ids = read_end_tokens(text, shape.vocabulary);
+  shape.quantisation = read_quantisation(text, outer);
+  return shape;
 }
 
 }  // namespace outrider::checkpoint

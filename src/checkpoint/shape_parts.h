@@ -27,6 +27,11 @@ RopeShape read_rope_object(const ConfigReader& settings, std::optional<double> o
 // are published.
 tensor::Dtype read_dtype(const ConfigReader& reader, const ConfigReader& outer);
 
+// What every family spells alike: widths, vocabulary, positions, epsilon, tie, rope, dtype, end tokens. No
+// layers yet.
+ModelShape read_body(const ConfigReader& text, const ConfigReader& outer, std::string family,
+                     std::span<const std::string_view> rope_kinds);
+
 // "max_position_embeddings".
 std::int64_t read_positions(const ConfigReader& reader);
 
@@ -44,7 +49,8 @@ void check_head_counts(const ConfigReader& reader, int heads, int kv_heads);
 void check_expert_tensors(const ConfigReader& reader, std::string_view experts_key, std::int64_t layers,
                           std::int64_t experts);
 
-// "quantization_config" of `reader` or else `outer`: fp8 blocks as DeepSeek publishes them. Absent: nothing.
-std::optional<Quantisation> read_fp8_quantisation(const ConfigReader& reader, const ConfigReader& outer);
+// "quantization_config" of `reader` or else `outer`: fp8 in blocks, and compressed-tensors' packed experts.
+// Other methods are named, with sizes not known. Absent: nothing.
+std::optional<Quantisation> read_quantisation(const ConfigReader& reader, const ConfigReader& outer);
 
 }  // namespace outrider::checkpoint

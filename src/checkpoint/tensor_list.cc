@@ -53,6 +53,13 @@ void TensorLister::linear(const std::string& name, std::int64_t out, std::int64_
     codes.parameters *= 2;
     add_table(name + names.scale, tensor::Dtype::F8E8M0, {out, blocks_of(in, groups->group)}, cut, units)
         .count = experts;
+  } else if (const auto* words = std::get_if<Int4Groups>(&format)) {
+    TensorGroup& codes = add_typed(name + names.weight, tensor::Dtype::I32, {out, in / 8}, cut, units);
+    codes.count = experts;
+    codes.parameters *= 8;
+    add_table(name + names.scale, dtype_, {out, blocks_of(in, words->group)}, cut, units).count = experts;
+    add_table(name + ".weight_shape", tensor::Dtype::I32, {2}, cut == Cut::Expert ? cut : Cut::Replicated)
+        .count = experts;
   } else {
     add(name + ".weight", {out, in}, cut, units).count = experts;
   }

@@ -42,23 +42,8 @@ MoeMlp read_moe(const ConfigReader& text) {
 }  // namespace
 
 ModelShape read_qwen3_body(const ConfigReader& text, const ConfigReader& outer, std::string family) {
-  ModelShape shape{
-      .family = std::move(family),
-      .hidden_width = text.width("hidden_size"),
-      .vocabulary = text.integer("vocab_size", 1, kVocabularyMax),
-      .positions_max = read_positions(text),
-      .norm_epsilon = text.positive_number("rms_norm_eps", 1e-6),
-      .tied_head = text.flag("tie_word_embeddings", false),
-      .rope = {.theta = 1, .scaling = PlainRope{}},
-      .weight_dtype = read_dtype(text, outer),
-      .layers = {},
-      .end_token_ids = {},
-  };
-  shape.rope = read_rope(text, shape.positions_max, kRopeKinds);
-  shape.end_token_ids = read_end_tokens(text, shape.vocabulary);
-  shape.quantisation = read_fp8_quantisation(text, outer);
   text.choice_if("hidden_act", kActivations);
-  return shape;
+  return read_body(text, outer, std::move(family), kRopeKinds);
 }
 
 GroupedAttention read_qwen3_attention(const ConfigReader& text,
@@ -155,21 +140,22 @@ void list_grouped_attention(const GroupedAttention& attention, std::int64_t hidd
   const std::int64_t query_width = std::int64_t{attention.heads} * attention.head_width;
   const std::int64_t kv_width = std::int64_t{attention.kv_heads} * attention.head_width;
   const std::int64_t q_out = attention.output_gate ? 2 * query_width : query_width;
-  lister.linear(prefix + "q_proj", q_out, input_width, Cut::QueryHeads, attention.heads, format);
-  lister.linear(prefix + "k_proj", kv_width, input_width, Cut::KvHeads, attention.kv_heads, format);
-  if (!attention.values_are_keys) {
-    lister.linear(prefix + "v_proj", kv_width, input_width, Cut::KvHeads, attention.kv_heads, format);
-  }
-  lister.linear(prefix + "o_proj", hidden_width, query_width, Cut::Row, attention.heads, format);
-  if (attention.bias) {
-    lister.add(prefix + "q_proj.bias", {query_width}, Cut::QueryHeads, attention.heads);
-    lister.add(prefix + "k_proj.bias", {kv_width}, Cut::KvHeads, attention.kv_heads);
-    lister.add(prefix + "v_proj.bias", {kv_width}, Cut::KvHeads, attention.kv_heads);
-    lister.add(prefix + "o_proj.bias", {hidden_width});
-  }
+  const bool has_keys = !attention.reads_earlier_rows;
+  const bool has_values = has_keys && !attention.values_are_keys;
+  const auto linear = [&](const char* name, std::int64_t out, std::int64_t in, Cut cut, int units) {
+    lister.linear(prefix + name, out, in, cut, units, format);
+    // The sum of a row-cut layer gets its bias once, whole.
+    const bool whole = cut == Cut::Row;
+    if (attention.bias)
+      lister.add(prefix + name + ".bias", {out}, whole ? Cut::Replicated : cut, whole ? 1 : units);
+  };
+  linear("q_proj", q_out, input_width, Cut::QueryHeads, attention.heads);
+  if (has_keys) linear("k_proj", kv_width, input_width, Cut::KvHeads, attention.kv_heads);
+  if (has_values) linear("v_proj", kv_width, input_width, Cut::KvHeads, attention.kv_heads);
+  linear("o_proj", hidden_width, query_width, Cut::Row, attention.heads);
   if (attention.qk_norm) {
     lister.add(prefix + "q_norm.weight", {attention.head_width});
-    lister.add(prefix + "k_norm.weight", {attention.head_width});
+    if (has_keys) lister.add(prefix + "k_norm.weight", {attention.head_width});
   }
   if (attention.sinks) lister.add(prefix + "sinks", {attention.heads}, Cut::QueryHeads, attention.heads);
 }
