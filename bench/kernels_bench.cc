@@ -1,6 +1,6 @@
 // kernels_bench [threads] [part...]: rates of single kernels beside the machine's limits, in one run. Parts:
-// machine, linear, prefill, attend. Ratios count, absolute figures move with the machine's state; the probed
-// bandwidth stands beside every line.
+// machine, linear, prefill, moe, attend. Ratios count, absolute figures move with the machine's state; the
+// probed bandwidth stands beside every line.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +10,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/linear.h"
+#include "kernels/moe.h"
 #include "kernels/probe.h"
 
 namespace outrider::kernels {
@@ -169,6 +170,59 @@ void bench_attend(const Bench& bench) {
   }
 }
 
+// A layer of 128 experts of 2048 x 768, 8 a row, rows routed independently: time beside the bytes of distinct
+// experts.
+void bench_moe(const Bench& bench, WeightFormat format) {
+  const std::int64_t hidden = 2048, width = 768, k = 8, expert_count = 128;
+  std::vector<ExpertWeights> experts;
+  for (std::int64_t e = 0; e < expert_count; ++e) {
+    Slabs& slabs = bench.executor.slabs();
+    experts.push_back({PackedMatrix::in_slab(slabs, format, 2 * width, hidden),
+                       PackedMatrix::in_slab(slabs, format, hidden, width)});
+    fill(experts.back().gate_up);
+    fill(experts.back().down);
+  }
+  const double expert_bytes =
+      static_cast<double>(experts[0].gate_up.byte_count() + experts[0].down.byte_count());
+  std::uint32_t state = 7;
+  const std::vector<int> row_counts = {1, 2, 4, 8, 16};
+  std::vector<double> best(row_counts.size(), 1e9), bytes(row_counts.size(), 0);
+  const int threads = bench.executor.pool().thread_count();
+  processor_share(threads);
+  for (int repeat = 0; repeat < 12; ++repeat) {
+    for (std::size_t i = 0; i < row_counts.size(); ++i) {
+      const std::int64_t rows = row_counts[i];
+      std::vector<std::int32_t> ids;
+      std::vector<bool> chosen(static_cast<std::size_t>(expert_count), false);
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const std::size_t start = ids.size();
+        while (ids.size() < start + static_cast<std::size_t>(k)) {
+          state = state * 1664525u + 1013904223u;
+          const std::int32_t id = static_cast<std::int32_t>(state >> 25);
+          if (std::find(ids.begin() + static_cast<std::ptrdiff_t>(start), ids.end(), id) == ids.end())
+            ids.push_back(id);
+        }
+        for (std::size_t at = start; at < ids.size(); ++at) chosen[static_cast<std::size_t>(ids[at])] = true;
+      }
+      std::vector<float> weights(ids.size(), 0.1F), x(static_cast<std::size_t>(rows * hidden), 0.5F),
+          y(x.size());
+      const double distinct = static_cast<double>(std::count(chosen.begin(), chosen.end(), true));
+      const double time = seconds_of([&] {
+        moe_mlp(bench.executor, {x.data(), rows, hidden}, experts, {ids.data(), rows, k},
+                {weights.data(), rows, k}, {y.data(), rows, hidden});
+      });
+      // Time for each byte of distinct experts, so that draws with more of them compare with others.
+      best[i] = std::min(best[i], time / (distinct * expert_bytes));
+      bytes[i] += distinct / 12;
+    }
+  }
+  std::printf("moe %s: 1 row %.1f GB/s;", name_of_format(format), 1e-9 / best[0]);
+  for (std::size_t i = 1; i < best.size(); ++i) {
+    std::printf("  x%d time/bytes %.2f (bytes x%.2f)", row_counts[i], best[i] / best[0], bytes[i] / bytes[0]);
+  }
+  std::printf("; got %.0f %% of %d processors\n", 100 * processor_share(threads), threads);
+}
+
 int run(int argc, char** argv) {
   const int threads = argc > 1 ? std::atoi(argv[1]) : 2;
   const std::vector<std::string> parts(argv + std::min(argc, 2), argv + argc);
@@ -185,6 +239,7 @@ int run(int argc, char** argv) {
                     probe_dot_peak(executor, DotKind::Fp32, 0.1)};
   for (const WeightFormat format : {WeightFormat::Bf16, WeightFormat::Int8, WeightFormat::Int4}) {
     if (wanted("linear")) bench_linear(bench, format, 9728, 2560);
+    if (wanted("moe")) bench_moe(bench, format);
     if (wanted("prefill")) bench_prefill(bench, format, 3072, 1024);
     if (wanted("prefill")) bench_prefill(bench, format, 2560, 9728);
   }

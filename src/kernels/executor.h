@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "kernels/pool.h"
+#include "kernels/slabs.h"
 #include "kernels/target.h"
 #include "tensor/buffer.h"
 
@@ -37,6 +38,9 @@ class Executor {
   // contents last until it is asked for again. Slots 0..7 belong to this folder.
   std::byte* scratch(int slot, std::size_t bytes);
 
+  // Where pack_matrix() puts what it packs.
+  Slabs& slabs() { return slabs_; }
+
  private:
   Target target_;
   Arithmetic arithmetic_;
@@ -44,6 +48,7 @@ class Executor {
   const KernelTable& table_;
   static constexpr int kSlotCount = 16;
   tensor::Buffer scratch_[kSlotCount];
+  Slabs slabs_;
 };
 
 }  // namespace outrider::kernels

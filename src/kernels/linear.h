@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
+#include "base/check.h"
 #include "kernels/executor.h"
-#include "tensor/buffer.h"
+#include "kernels/slabs.h"
 #include "tensor/view.h"
 
 namespace outrider::kernels {
@@ -20,28 +22,34 @@ enum class WeightFormat { F32, Bf16, Int8, Int4 };
 class PackedMatrix {
  public:
   PackedMatrix() = default;
+  PackedMatrix(PackedMatrix&&) = default;
+  PackedMatrix& operator=(PackedMatrix&&) = default;
+  PackedMatrix(const PackedMatrix&) = delete;
+  PackedMatrix& operator=(const PackedMatrix&) = delete;
   PackedMatrix(WeightFormat format, std::int64_t outputs, std::int64_t inputs);  // zero weights
   // Packed bytes that live elsewhere, such as a mapped file: 64-byte aligned, packed_bytes() long, outliving
   // this. The layout does not depend on the target. They may be read only.
   static PackedMatrix view_of(WeightFormat format, std::int64_t outputs, std::int64_t inputs,
                               const std::byte* bytes);
+  // In a slab, so that many small matrices share huge pages.
+  static PackedMatrix in_slab(Slabs& slabs, WeightFormat format, std::int64_t outputs, std::int64_t inputs);
   static std::int64_t packed_bytes(WeightFormat format, std::int64_t outputs, std::int64_t inputs);
 
   WeightFormat format() const { return format_; }
   std::int64_t outputs() const { return outputs_; }  // N
   std::int64_t inputs() const { return inputs_; }    // K
-  const std::byte* data() const { return elsewhere_ != nullptr ? elsewhere_ : data_.data(); }
+  const std::byte* data() const { return data_.get(); }
   std::byte* data() {
-    OUTRIDER_CHECK(elsewhere_ == nullptr);
-    return data_.data();
+    OUTRIDER_CHECK(writable_);
+    return data_.get();
   }
   std::int64_t byte_count() const { return packed_bytes(format_, outputs_, inputs_); }
 
  private:
   WeightFormat format_ = WeightFormat::F32;
   std::int64_t outputs_ = 0, inputs_ = 0;
-  tensor::Buffer data_;
-  const std::byte* elsewhere_ = nullptr;
+  std::shared_ptr<std::byte> data_;  // a buffer of its own, a piece of a slab, or bytes elsewhere
+  bool writable_ = true;
 };
 
 // Stacks the sources, each [n_i, K] of F32, F16 or BF16, along the outputs (q, k, v or gate, up as one

@@ -115,7 +115,7 @@ PackedMatrix::PackedMatrix(WeightFormat format, std::int64_t outputs, std::int64
     : format_(format),
       outputs_(outputs),
       inputs_(inputs),
-      data_(static_cast<std::size_t>(packed_bytes(format, outputs, inputs))) {}
+      data_(make_piece(static_cast<std::size_t>(packed_bytes(format, outputs, inputs)))) {}
 
 PackedMatrix PackedMatrix::view_of(WeightFormat format, std::int64_t outputs, std::int64_t inputs,
                                    const std::byte* bytes) {
@@ -124,7 +124,18 @@ PackedMatrix PackedMatrix::view_of(WeightFormat format, std::int64_t outputs, st
   matrix.format_ = format;
   matrix.outputs_ = outputs;
   matrix.inputs_ = inputs;
-  matrix.elsewhere_ = bytes;
+  matrix.data_ = std::shared_ptr<std::byte>(std::shared_ptr<void>(), const_cast<std::byte*>(bytes));
+  matrix.writable_ = false;
+  return matrix;
+}
+
+PackedMatrix PackedMatrix::in_slab(Slabs& slabs, WeightFormat format, std::int64_t outputs,
+                                   std::int64_t inputs) {
+  PackedMatrix matrix;
+  matrix.format_ = format;
+  matrix.outputs_ = outputs;
+  matrix.inputs_ = inputs;
+  matrix.data_ = slabs.take(static_cast<std::size_t>(packed_bytes(format, outputs, inputs)));
   return matrix;
 }
 
@@ -145,7 +156,7 @@ PackedMatrix pack_matrix(Executor& executor, std::span<const tensor::TensorView>
     }
   }
   const std::int64_t outputs = static_cast<std::int64_t>(rows.size());
-  PackedMatrix matrix(format, outputs, inputs);
+  PackedMatrix matrix = PackedMatrix::in_slab(executor.slabs(), format, outputs, inputs);
   const std::int64_t bytes = panel_bytes(format, inputs);
   executor.pool().run([&](int thread) {
     const Share share = share_of(panel_count(outputs), thread, executor.pool().thread_count());

@@ -62,6 +62,25 @@ TEST(PackMatrix, QuantisedWeightsAreWithinHalfAStepOfTheirGroup) {
   }
 }
 
+TEST(Slabs, PiecesAreAlignedZeroApartAndOutliveTheirMaker) {
+  std::vector<std::shared_ptr<std::byte>> pieces;
+  std::vector<std::size_t> sizes;
+  {
+    Slabs slabs;
+    for (const std::size_t bytes : {1u, 64u, 65u, 1000000u, 1500000u, 3000000u, 20000000u, 7u}) {
+      pieces.push_back(slabs.take(bytes));
+      sizes.push_back(bytes);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pieces.back().get()) % 64, 0u);
+      for (std::size_t i = 0; i < bytes; i += 97) ASSERT_EQ(pieces.back().get()[i], std::byte{0});
+      std::memset(pieces.back().get(), static_cast<int>(pieces.size()), bytes);
+    }
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    EXPECT_EQ(pieces[i].get()[0], static_cast<std::byte>(i + 1));
+    EXPECT_EQ(pieces[i].get()[sizes[i] - 1], static_cast<std::byte>(i + 1));
+  }
+}
+
 TEST(PackedMatrix, AViewOfPackedBytesIsTheSameMatrix) {
   Executor executor(best_target(), 1, Arithmetic::Float32);
   const std::vector<float> x = Values(3).many(50);
