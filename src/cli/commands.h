@@ -7,6 +7,7 @@
 
 namespace outrider::cli {
 
+int run_bench(std::span<const std::string> words);
 int run_generate(std::span<const std::string> words);
 int run_inspect(std::span<const std::string> words);
 int run_tokenize(std::span<const std::string> words);
@@ -14,6 +15,7 @@ int run_version(std::span<const std::string> words);
 
 inline constexpr std::array kCommands = {
     Command{"generate", "write text from prompts, with or without a drafter", run_generate},
+    Command{"bench", "how fast a model runs here, against the machine's limits", run_bench},
     Command{"inspect", "what a checkpoint holds, tensor by tensor", run_inspect},
     Command{"tokenize", "text to token ids and back", run_tokenize},
     Command{"version", "print the version", run_version},

@@ -1,10 +1,9 @@
 #include "cli/generate_flags.h"
 
 #include <algorithm>
-#include <thread>
 
-#include "base/strings.h"
-#include "cli/speculative_flags.h"
+#include "cli/engine_flags.h"
+#include "cli/flag_reader.h"
 #include "text/stream.h"
 
 namespace outrider::cli {
@@ -67,46 +66,7 @@ const std::vector<Flag> kFlags = {
     {"--kernel-target", FlagKind::Text, "NAME", "reference, avx2 or avx512 (the best that the machine has)"},
 };
 
-// Reads flags into values; what is out of range is a problem that names flag, value and rule.
-class Reader {
- public:
-  Reader(const base::FlagValues& values, base::Inspector& inspector)
-      : values_(values), inspector_(inspector) {}
-
-  void problem(const std::string& flag, const std::string& found, const std::string& rule) {
-    inspector_.report({.field = flag, .found = base::printable(found), .rule = rule, .remedy = ""});
-  }
-  std::optional<std::int64_t> integer(const char* flag, std::int64_t least, std::int64_t most) {
-    const auto value = values_.integer(flag);
-    if (value && (*value < least || *value > most)) {
-      problem(flag, std::to_string(*value),
-              "must be an integer from " + std::to_string(least) + " to " + std::to_string(most));
-      return std::nullopt;
-    }
-    return value;
-  }
-  template <class T>
-  void choose(const char* flag, std::initializer_list<std::pair<const char*, T>> choices, T& into) {
-    const std::string* text = values_.text(flag);
-    if (text == nullptr) return;
-    std::string names;
-    for (const auto& [name, value] : choices) {
-      if (*text == name) {
-        into = value;
-        return;
-      }
-      names += (names.empty() ? "" : ", ") + std::string(name);
-    }
-    problem(flag, *text, "must be one of " + names);
-  }
-  void number(const char* flag, double& into) { into = values_.number(flag).value_or(into); }
-
- private:
-  const base::FlagValues& values_;
-  base::Inspector& inspector_;
-};
-
-void read_sampling(const base::FlagValues& values, Reader& reader, base::Inspector& inspector,
+void read_sampling(const base::FlagValues& values, FlagReader& reader, base::Inspector& inspector,
                    decode::SamplingParams& sampling) {
   reader.number("--temperature", sampling.temperature);
   reader.number("--top-p", sampling.top_p);
@@ -126,61 +86,8 @@ void read_sampling(const base::FlagValues& values, Reader& reader, base::Inspect
   }
 }
 
-void read_engine(const base::FlagValues& values, Reader& reader, base::Inspector& inspector,
-                 GenerateOptions& options) {
-  engine::EngineSettings& settings = options.engine;
-  using engine::DtypeChoice;
-  const auto dtypes = {std::pair{"auto", DtypeChoice::Auto},
-                       {"float32", DtypeChoice::Float32},
-                       {"bfloat16", DtypeChoice::Bfloat16}};
-  reader.choose("--dtype", dtypes, settings.dtype);
-  reader.choose("--kv-cache-dtype", dtypes, settings.kv_dtype);
-  using Format = std::optional<kernels::WeightFormat>;
-  reader.choose(
-      "--quantization",
-      {std::pair{"int8", Format(kernels::WeightFormat::Int8)}, {"int4", Format(kernels::WeightFormat::Int4)}},
-      settings.quantization);
-  using checkpoint::LoadFormat;
-  reader.choose(
-      "--load-format",
-      {std::pair{"auto", LoadFormat::Mmap}, {"mmap", LoadFormat::Mmap}, {"dummy", LoadFormat::Dummy}},
-      options.load_format);
-  settings.sequence_tokens_max = reader.integer("--max-model-len", 1, INT32_MAX);
-  settings.step_rows_max = reader.integer("--max-num-batched-tokens", 1, 1 << 20).value_or(2048);
-  settings.sequences_max =
-      reader.integer("--max-num-seqs", 1, 4096)
-          .value_or(static_cast<std::int64_t>(std::max<std::size_t>(1, options.prompts.size())));
-  settings.block_tokens = static_cast<int>(reader.integer("--block-size", 1, 4096).value_or(16));
-  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  settings.thread_count = static_cast<int>(reader.integer("--num-threads", 1, 1024).value_or(cores));
-  if (const std::string* name = values.text("--kernel-target")) {
-    auto target = kernels::parse_target(*name);
-    if (target.ok()) {
-      settings.target = *target;
-    } else {
-      inspector.report_all(std::move(target).error());
-    }
-  }
-  if (const std::string* name = values.text("--rejection-sample-method")) {
-    auto method = decode::parse_accept_method(*name, "--rejection-sample-method");
-    if (method.ok()) {
-      settings.accept = *method;
-    } else {
-      inspector.report_all(std::move(method).error());
-    }
-  }
-  if (const base::Json* overrides = values.json("--hf-overrides")) options.overrides = *overrides;
-  if (const base::Json* json = values.json("--speculative-config")) {
-    if (auto speculative = parse_speculative(*json, inspector)) {
-      settings.speculative = std::move(speculative->settings);
-      options.draft_model = std::move(speculative->model);
-    }
-  }
-  if (settings.speculative && values.has("--rejection-sample-method") &&
-      settings.accept != settings.speculative->accept) {
-    reader.problem("--rejection-sample-method", *values.text("--rejection-sample-method"),
-                   "differs from the speculative config's rejection_sample_method");
-  }
+// Forced acceptance says nothing about a text.
+void refuse_synthetic(const engine::EngineSettings& settings, FlagReader& reader) {
   if (settings.accept == decode::AcceptMethod::Synthetic) {
     reader.problem("--rejection-sample-method", "synthetic",
                    "is for measuring, and only outrider bench takes it");
@@ -197,7 +104,7 @@ std::span<const base::Flag> generate_flags() { return kFlags; }
 
 GenerateOptions parse_generate(std::span<const std::string> words, base::Inspector& inspector) {
   const base::FlagValues values = base::parse_flags(words, kFlags, inspector);
-  Reader reader(values, inspector);
+  FlagReader reader(values, inspector);
   GenerateOptions options{.engine = {.target = kernels::best_target(), .thread_count = 1}};
   for (const std::string& word : values.positionals())
     reader.problem("argument", word, "is no flag; prompts come as --prompt TEXT");
@@ -227,7 +134,12 @@ GenerateOptions parse_generate(std::span<const std::string> words, base::Inspect
     reader.problem("--logprobs", std::to_string(*options.logprobs), "needs --json");
   read_sampling(values, reader, inspector, options.sampling);
   decode::check_sampling(options.sampling, INT32_MAX, inspector);  // the vocabulary comes with the model
-  read_engine(values, reader, inspector, options);
+  EngineFlags engine = read_engine_flags(values, inspector, std::max<std::size_t>(1, options.prompts.size()));
+  options.load_format = engine.load_format;
+  options.overrides = std::move(engine.overrides);
+  options.draft_model = std::move(engine.draft_model);
+  options.engine = std::move(engine.settings);
+  refuse_synthetic(options.engine, reader);
   if (options.cost_curve && (!options.engine.speculative || options.adaptive == false)) {
     reader.problem("--cost-curve", *options.cost_curve, "has a meaning with a drafter and --adaptive only");
   }
