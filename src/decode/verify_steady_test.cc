@@ -17,6 +17,11 @@ void* operator new(std::size_t bytes) {
   if (memory == nullptr) std::abort();
   return memory;
 }
+// std::stable_sort asks in this form; all must come from the same place that delete gives back to.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  ++allocation_count;
+  return std::malloc(bytes);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
