@@ -1,5 +1,5 @@
-// CHECK: "we are wrong". Always on; ends the process with file, line and condition. Never reachable by input: what
-// comes from outside gets a Result (result.h).
+// CHECK: "we are wrong". Always on; ends the process with file, line and condition. Never reachable by input:
+// what comes from outside gets a Result (result.h).
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// Collects problems while checking, so that a refusal lists all of them. Rules must not assume that an earlier rule held.
+// Collects problems while checking, so that a refusal lists all of them. Rules must not assume that an
+// earlier rule held.
 #pragma once
 
 #include <utility>

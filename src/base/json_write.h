@@ -1,5 +1,5 @@
-// JSON out: one writer, commas and escapes its own. Numbers are the shortest text that reads back the same; a float that is not
-// finite is written as null, since JSON has no word for it.
+// JSON out: one writer, commas and escapes its own. Numbers are the shortest text that reads back the same; a
+// float that is not finite is written as null, since JSON has no word for it.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,9 @@ std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::uint32_t,
   auto key0 = static_cast<std::uint32_t>(key), key1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = kMultiplier0 * counter[0], product1 = kMultiplier1 * counter[2];
-    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key0, static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key1, static_cast<std::uint32_t>(product0)};
+    counter = {
+        static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key0, static_cast<std::uint32_t>(product1),
+        static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key1, static_cast<std::uint32_t>(product0)};
     key0 += kWeyl0;
     key1 += kWeyl1;
   }
@@ -19,8 +20,9 @@ std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::uint32_t,
 }
 
 double RandomStream::uniform(std::uint32_t index) const {
-  const auto words = philox(seed_, {index, static_cast<std::uint32_t>(purpose_), static_cast<std::uint32_t>(position_),
-                                    static_cast<std::uint32_t>(position_ >> 32)});
+  const auto words =
+      philox(seed_, {index, static_cast<std::uint32_t>(purpose_), static_cast<std::uint32_t>(position_),
+                     static_cast<std::uint32_t>(position_ >> 32)});
   const std::uint64_t bits = (std::uint64_t{words[0]} << 32 | words[1]) >> 11;
   return (static_cast<double>(bits) + 0.5) * 0x1p-53;
 }

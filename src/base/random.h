@@ -1,7 +1,7 @@
-// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
-// SC 2011). A number is a function of (seed, position, purpose, index) and of nothing else, so that it does not depend on batch,
-// rank, drafter or thread. Streams of different purposes are independent (dspark.md 4: the accept coin, the draft's noise and
-// the residual's noise must not share one).
+// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
+// as 1, 2, 3", SC 2011). A number is a function of (seed, position, purpose, index) and of nothing else, so
+// that it does not depend on batch, rank, drafter or thread. Streams of different purposes are independent
+// (the accept coin, the draft's noise and the residual's noise must not share one).
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// How things go wrong (docs/architecture.md, "Errors"). Input that is wrong gives a Refusal: every problem found, not the
-// first. One that cannot be named by field and rule (a read that fails while running) gives an Error. A Result holds a
-// value or one of the two; it must not be dropped.
+// How things go wrong (docs/architecture.md, "Errors"). Input that is wrong gives a Refusal: every problem
+// found, not the first. One that cannot be named by field and rule (a read that fails while running) gives an
+// Error. A Result holds a value or one of the two; it must not be dropped.
 #pragma once
 
 #include <optional>
@@ -104,8 +104,8 @@ struct Done {};
   declaration = std::move(name).value()
 
 // The same where there is no value to keep.
-#define OUTRIDER_TRY_DONE(expression)                                    \
-  do {                                                                   \
-    auto outrider_done = (expression);                                   \
-    if (!outrider_done.ok()) return std::move(outrider_done).error();    \
+#define OUTRIDER_TRY_DONE(expression)                                 \
+  do {                                                                \
+    auto outrider_done = (expression);                                \
+    if (!outrider_done.ok()) return std::move(outrider_done).error(); \
   } while (false)

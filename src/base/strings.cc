@@ -32,8 +32,8 @@ std::string number_text(T value) {
   return std::string(buffer, end);
 }
 
-// Characters of several bytes that steer a terminal or turn the text around: C1 controls (U+0080 to U+009F), line and paragraph
-// separators, bidirectional marks and overrides.
+// Characters of several bytes that steer a terminal or turn the text around: C1 controls (U+0080 to U+009F),
+// line and paragraph separators, bidirectional marks and overrides.
 bool steers_display(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
@@ -67,7 +67,8 @@ std::string printable(std::string_view text, std::size_t limit) {
 
 std::string list_names(const std::vector<std::string>& names, std::size_t limit) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), limit); ++i) text += (i == 0 ? "" : ", ") + printable(names[i]);
+  for (std::size_t i = 0; i < std::min(names.size(), limit); ++i)
+    text += (i == 0 ? "" : ", ") + printable(names[i]);
   if (names.size() > limit) text += ", ... (" + std::to_string(names.size()) + " in all)";
   return text;
 }

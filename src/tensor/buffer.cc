@@ -14,8 +14,8 @@ constexpr std::size_t kCacheLine = 64;
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 }  // namespace
 
-// Both ways through aligned_alloc, so that sanitizers see the bounds; its big blocks come from mmap and are zero only after memset,
-// which also places the pages with the thread that makes the buffer.
+// Both ways through aligned_alloc, so that sanitizers see the bounds; its big blocks come from mmap and are
+// zero only after memset, which also places the pages with the thread that makes the buffer.
 Buffer::Buffer(std::size_t bytes) : size_(bytes) {
   if (bytes == 0) return;
   const std::size_t unit = bytes >= kHugePage ? kHugePage : kCacheLine;

@@ -11,7 +11,8 @@ namespace outrider::tensor {
 namespace {
 
 TEST(Dtype, NamesReadBack) {
-  for (const auto dtype : {Dtype::Bool, Dtype::BF16, Dtype::F8E8M0, Dtype::C64}) EXPECT_EQ(parse_dtype(name_of(dtype)), dtype);
+  for (const auto dtype : {Dtype::Bool, Dtype::BF16, Dtype::F8E8M0, Dtype::C64})
+    EXPECT_EQ(parse_dtype(name_of(dtype)), dtype);
   EXPECT_FALSE(parse_dtype("bf16").has_value());
 }
 

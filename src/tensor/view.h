@@ -25,7 +25,9 @@ struct MatrixView {
   MatrixView(T* first, std::int64_t row_count, std::int64_t column_count, std::int64_t row_stride)
       : data(first), rows(row_count), columns(column_count), stride(row_stride) {}
   // A view of T is also one of const T.
-  operator MatrixView<const T>() const { return {data, rows, columns, stride}; }  // NOLINT: implicit on purpose
+  operator MatrixView<const T>() const {
+    return {data, rows, columns, stride};
+  }  // NOLINT: implicit on purpose
 
   T* row(std::int64_t index) const {
     OUTRIDER_DCHECK(index >= 0 && index < rows);
