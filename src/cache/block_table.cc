@@ -48,6 +48,10 @@ bool BlockTable::reserve(std::int64_t first, std::int64_t last, KvStore& store) 
   return true;
 }
 
+void BlockTable::expect(std::int64_t tokens) {
+  blocks_.reserve(static_cast<std::size_t>(blocks_for(tokens, block_tokens_)));
+}
+
 void BlockTable::truncate(std::int64_t tokens) {
   const std::int64_t kept = blocks_for(tokens, block_tokens_);
   while (block_count() > kept) {

@@ -22,6 +22,8 @@ class BlockTable {
   // Makes positions [first, last) writable: blocks for all of them, none shared from `first` on (a shared
   // block is duplicated in `store`). False, with nothing changed, if the pool has too few free blocks.
   bool reserve(std::int64_t first, std::int64_t last, KvStore& store);
+  // Room for the ids of `tokens` positions, so that growing to them allocates nothing.
+  void expect(std::int64_t tokens);
   // Gives back the blocks beyond `tokens` positions.
   void truncate(std::int64_t tokens);
   // A table of the same content up to `tokens`, sharing the blocks.

@@ -19,6 +19,13 @@ struct Proposal {
   // Empty, or of each token: the chance that it is accepted if all before it are. It may depend on the tokens
   // before its own, never on its own, or cutting by it would bias what comes out.
   std::vector<float> confidences;
+
+  // Empty again, memory kept.
+  void clear() {
+    tokens.clear();
+    q.clear();
+    confidences.clear();
+  }
 };
 
 // How many drafts to keep: up to the first whose confidence is below the threshold; all where the threshold

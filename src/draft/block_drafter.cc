@@ -39,7 +39,9 @@ class BlockDrafter final : public Drafter {
   int drafts_max() const override { return plan_.draft_tokens; }
   bool estimates_survival() const override { return confidence_.has_value(); }
   void begin(base::SequenceId sequence) override {
-    states_.emplace(sequence, State{cache::BlockTable(pool_, plan_.cache.block_tokens)});
+    const auto [state, is_new] =
+        states_.emplace(sequence, State{cache::BlockTable(pool_, plan_.cache.block_tokens)});
+    if (is_new) state->second.table.expect(plan_.position_count);
   }
   void end(base::SequenceId sequence) override { states_.erase(sequence); }
   void settle(base::SequenceId sequence, std::int64_t length) override;
@@ -344,7 +346,7 @@ bool BlockDrafter::choose_draft(std::span<const float> logits, const DraftReques
 }
 
 void BlockDrafter::propose(std::span<const DraftRequest> requests, std::span<decode::Proposal> proposals) {
-  for (decode::Proposal& proposal : proposals) proposal = {};
+  for (decode::Proposal& proposal : proposals) proposal.clear();
   const bool any =
       std::any_of(requests.begin(), requests.end(), [](const auto& r) { return r.draft_count_max > 0; });
   if (!any) return;

@@ -30,7 +30,7 @@ std::vector<base::TokenId> find_continuation(std::span<const base::TokenId> toke
 void NgramDrafter::propose(std::span<const DraftRequest> requests, std::span<decode::Proposal> proposals) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const int count = std::min(plan_.draft_tokens, requests[i].draft_count_max);
-    proposals[i] = {};
+    proposals[i].clear();
     for (const base::TokenId token : find_continuation(requests[i].tokens, plan_, count)) {
       proposals[i].tokens.push_back(token);
       proposals[i].q.push_back(decode::OneHot{token});

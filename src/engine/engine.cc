@@ -78,15 +78,22 @@ base::Result<base::SequenceId> Engine::submit(Request request, TokenSink* sink) 
   if (!inspector.clean()) return std::move(inspector).refuse();
 
   const base::SequenceId id{next_id_++};
+  // What grows token by token has its room from the start, so that a steady step allocates nothing.
+  const std::int64_t longest = std::min(plan_.sequence_tokens_max, prompt_count + request.tokens_max) +
+                               (drafter_ ? drafter_->drafts_max() + 1 : 1);
   auto tokens = request.prompt;
+  tokens.reserve(static_cast<std::size_t>(longest));
   decode::TokenHistory history(request.prompt);
-  waiting_.push_back(
+  auto sequence =
       std::make_unique<Sequence>(Sequence{.id = id,
                                           .request = std::move(request),
                                           .sink = sink,
                                           .tokens = std::move(tokens),
                                           .table = cache::BlockTable(pool_, plan_.cache.block_tokens),
-                                          .history = std::move(history)}));
+                                          .history = std::move(history)});
+  sequence->table.expect(longest);
+  sequence->output.tokens.reserve(static_cast<std::size_t>(longest));
+  waiting_.push_back(std::move(sequence));
   if (drafter_) drafter_->begin(id);
   figures_.prompt_tokens += prompt_count;
   return id;

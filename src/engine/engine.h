@@ -128,6 +128,8 @@ class Engine {
   // One step's values, kept for their capacity.
   std::vector<Segment> segments_;
   std::vector<schedule::SequenceView> views_;
+  schedule::BatchScratch batch_scratch_;
+  schedule::StepPlan step_plan_;
   model::Batch batch_;
   std::vector<draft::Observation> observations_;
   std::vector<draft::DraftRequest> draft_requests_;

@@ -66,17 +66,17 @@ void Engine::plan_step() {
   for (const auto& sequence : running_) views_.push_back(view_of(*sequence));
   for (const auto& sequence : waiting_) views_.push_back(view_of(*sequence));
   const std::span<const schedule::SequenceView> views(views_);
-  const schedule::StepPlan step =
-      schedule::plan_step({.rows_max = plan_.step_rows_max,
-                           .sequences_max = plan_.sequences_max,
-                           .block_tokens = plan_.cache.block_tokens},
-                          views.first(running_.size()), views.subspan(running_.size()), pool_.free_count());
-  for (const base::SequenceId id : step.unservable) {
+  schedule::plan_step({.rows_max = plan_.step_rows_max,
+                       .sequences_max = plan_.sequences_max,
+                       .block_tokens = plan_.cache.block_tokens},
+                      views.first(running_.size()), views.subspan(running_.size()), pool_.free_count(),
+                      batch_scratch_, step_plan_);
+  for (const base::SequenceId id : step_plan_.unservable) {
     find(waiting_, id).output.error =
         "needs more cache blocks than there are (" + std::to_string(pool_.block_count()) + ")";
   }
-  for (const base::SequenceId id : step.preempted) preempt(id);
-  for (const schedule::SequenceRows& rows : step.sequences) {
+  for (const base::SequenceId id : step_plan_.preempted) preempt(id);
+  for (const schedule::SequenceRows& rows : step_plan_.sequences) {
     if (rows.is_admitted) admit(rows.id);
     add_segment(find(running_, rows.id), rows);
   }
@@ -112,7 +112,7 @@ void Engine::preempt(base::SequenceId id) {
   Sequence& sequence = find(running_, id);
   sequence.table.truncate(0);
   sequence.computed = 0;
-  sequence.proposal = {};
+  sequence.proposal.clear();
   if (drafter_) drafter_->settle(id, 0);
   move_between(running_, waiting_, id, /*to_front=*/true);
 }
@@ -258,13 +258,13 @@ void Engine::commit(const Segment& segment, const decode::Verdict& verdict) {
   }
   sequence.tokens.insert(sequence.tokens.end(), committed_.begin(), committed_.end());
   sequence.output.tokens.insert(sequence.output.tokens.end(), committed_.begin(), committed_.end());
-  sequence.history.append(committed_);
+  if (decode::reads_history(sequence.request.sampling)) sequence.history.append(committed_);
   figures_.output_tokens += static_cast<std::int64_t>(committed_.size());
   // The last committed token is the next anchor: it has not been run. Rejected rows are forgotten by a
   // length.
   sequence.computed = anchor + std::max<std::int64_t>(1, static_cast<std::int64_t>(committed_.size()));
   sequence.table.truncate(sequence.computed);
-  sequence.proposal = {};
+  sequence.proposal.clear();
 }
 
 void Engine::count_round(const Segment& segment, const decode::Verdict& verdict) {
@@ -321,7 +321,7 @@ void Engine::propose() {
   cut_proposals();
   for (std::size_t i = 0; i < proposing_.size(); ++i) {
     if (on_proposal) on_proposal(*proposing_[i], proposals_[i]);
-    proposing_[i]->proposal = std::move(proposals_[i]);
+    std::swap(proposing_[i]->proposal, proposals_[i]);
   }
 }
 
@@ -338,7 +338,7 @@ void Engine::collect_draft_requests() {
          .draft_max = static_cast<int>(std::min<std::int64_t>(drafter_->drafts_max(), room))});
     proposing_.push_back(sequence.get());
   }
-  std::vector<int> counts;
+  std::vector<int> counts;  // of the governor
   if (governor_ && !governor_requests_.empty()) counts = governor_->plan_drafts(governor_requests_, 0);
   for (std::size_t i = 0; i < proposing_.size(); ++i) {
     const int count = governor_ ? counts[i] : governor_requests_[i].draft_max;

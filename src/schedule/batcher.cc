@@ -11,12 +11,20 @@ namespace {
 class StepPlanner {
  public:
   StepPlanner(const BatchLimits& limits, std::span<const SequenceView> running,
-              std::span<const SequenceView> waiting, std::int64_t free_blocks)
+              std::span<const SequenceView> waiting, std::int64_t free_blocks, BatchScratch& scratch,
+              StepPlan& plan)
       : limits_(limits),
         running_(running),
         waiting_(waiting),
         free_blocks_(free_blocks),
-        rows_left_(limits.rows_max) {
+        rows_left_(limits.rows_max),
+        shares_(scratch),
+        plan_(plan) {
+    shares_.clear();
+    plan_.sequences.clear();
+    plan_.preempted.clear();
+    plan_.unservable.clear();
+    plan_.row_count = 0;
     OUTRIDER_CHECK(limits.rows_max >= 1 && limits.sequences_max >= 1 && limits.block_tokens >= 1 &&
                    free_blocks >= 0);
     OUTRIDER_CHECK(static_cast<std::int64_t>(running.size()) <= running_max());
@@ -28,7 +36,7 @@ class StepPlanner {
     }
   }
 
-  StepPlan plan() && {
+  void plan() {
     give_first_rows();
     // Drafts may claim up to half of the rows that are left, prefill has the rest and whatever drafts do not
     // claim.
@@ -38,15 +46,11 @@ class StepPlanner {
     admit_waiting();
     rows_left_ += claimed_by_drafts;
     add_drafts();
-    return collect();
+    collect();
   }
 
  private:
-  struct Share {
-    const SequenceView* view;
-    std::int64_t token_rows = 0, draft_rows = 0, blocks = 0;  // blocks: held and new
-    bool is_admitted = false;
-  };
+  using Share = SequenceShare;
 
   static std::int64_t pending(const SequenceView& view) { return view.token_count - view.computed_count; }
 
@@ -147,7 +151,7 @@ class StepPlanner {
     }
   }
 
-  StepPlan collect() {
+  void collect() {
     for (const Share& share : shares_) {
       plan_.sequences.push_back({.id = share.view->id,
                                  .first_position = share.view->computed_count,
@@ -158,22 +162,30 @@ class StepPlanner {
                                  .is_admitted = share.is_admitted});
       plan_.row_count += share.token_rows + share.draft_rows;
     }
-    return std::move(plan_);
   }
 
   const BatchLimits& limits_;
   std::span<const SequenceView> running_, waiting_;
   std::int64_t free_blocks_, rows_left_;
   std::int64_t promised_blocks_ = 0;  // that sequences amid their prefill will still need
-  std::vector<Share> shares_;
-  StepPlan plan_;
+  BatchScratch& shares_;
+  StepPlan& plan_;
 };
 
 }  // namespace
 
 StepPlan plan_step(const BatchLimits& limits, std::span<const SequenceView> running,
                    std::span<const SequenceView> waiting, std::int64_t free_blocks) {
-  return StepPlanner(limits, running, waiting, free_blocks).plan();
+  BatchScratch scratch;
+  StepPlan plan;
+  plan_step(limits, running, waiting, free_blocks, scratch, plan);
+  return plan;
+}
+
+void plan_step(const BatchLimits& limits, std::span<const SequenceView> running,
+               std::span<const SequenceView> waiting, std::int64_t free_blocks, BatchScratch& scratch,
+               StepPlan& plan) {
+  StepPlanner(limits, running, waiting, free_blocks, scratch, plan).plan();
 }
 
 }  // namespace outrider::schedule

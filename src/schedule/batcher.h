@@ -63,10 +63,22 @@ struct StepPlan {
   friend bool operator==(const StepPlan&, const StepPlan&) = default;
 };
 
+// What planning remembers of one sequence. Kept between steps for its memory alone.
+struct SequenceShare {
+  const SequenceView* view;
+  std::int64_t token_rows = 0, draft_rows = 0, blocks = 0;  // blocks: held and new
+  bool is_admitted = false;
+};
+using BatchScratch = std::vector<SequenceShare>;
+
 // `running`: oldest first, no more than the limits let run. `waiting`: in the order they are to be served.
 // `free_blocks`: what can be handed out now, evictable ones included. A plan without rows names somebody
 // preempted or unservable, or there was nothing to do.
 StepPlan plan_step(const BatchLimits& limits, std::span<const SequenceView> running,
                    std::span<const SequenceView> waiting, std::int64_t free_blocks);
+// The same into `plan`, without allocating once plan and scratch have grown.
+void plan_step(const BatchLimits& limits, std::span<const SequenceView> running,
+               std::span<const SequenceView> waiting, std::int64_t free_blocks, BatchScratch& scratch,
+               StepPlan& plan);
 
 }  // namespace outrider::schedule
