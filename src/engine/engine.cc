@@ -21,7 +21,7 @@ base::Result<std::unique_ptr<draft::Drafter>> open_drafter(kernels::Executor& ex
 }
 
 // Rotary tables reach as far as any row, a draft block behind the last position included.
-std::int64_t position_count(const EnginePlan& plan) { return plan.sequence_tokens_max + 1; }
+std::int64_t position_count(const EnginePlan& plan) { return plan.reachable_tokens() + 1; }
 
 }  // namespace
 

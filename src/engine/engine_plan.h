@@ -2,6 +2,7 @@
 // here.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <variant>
@@ -38,6 +39,11 @@ struct EnginePlan {
   // text is the same.
   decode::AcceptMethod accept = decode::AcceptMethod::Standard;
   std::optional<DraftPlan> draft = {};
+
+  // No sequence grows longer: rotary tables need not reach further.
+  std::int64_t reachable_tokens() const {
+    return std::min(sequence_tokens_max, cache.block_count * cache.block_tokens);
+  }
 };
 
 }  // namespace outrider::engine

@@ -53,7 +53,7 @@ draft::BlockPlan derive_block_plan(const EngineSettings& settings, const EngineP
                                    const checkpoint::DrafterShape& shape, base::Inspector& inspector) {
   const SpeculativeSettings& speculative = *settings.speculative;
   const BlockNumbers numbers = derive_block_numbers(speculative, shape, inspector);
-  const std::int64_t longest = plan.sequence_tokens_max + numbers.slots;
+  const std::int64_t longest = plan.reachable_tokens() + numbers.slots;
   // Context rows of every position the target's cache can hold, and room for one block and a part of a block
   // per sequence.
   const std::int64_t blocks =
