@@ -63,7 +63,7 @@ base::Result<base::Done> check_tensors(const Checkpoint& checkpoint, const std::
            .remedy = ""});
     }
     const tensor::Dtype dtype = entry->view.dtype;
-    if (spec.dtype ? dtype != *spec.dtype : !is_float(dtype)) {
+    if (spec.dtype ? dtype != *spec.dtype : !is_float(dtype) && !entry->packed_bytes) {
       mistyped.push_back({.field = field,
                           .found = std::string(tensor::name_of(dtype)),
                           .rule = spec.dtype ? "must be " + std::string(tensor::name_of(*spec.dtype))

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/index.h"
+#include "checkpoint/packed.h"
 #include "checkpoint/safetensors.h"
 
 namespace outrider::checkpoint {
@@ -40,6 +41,11 @@ base::Refusal refuse_folder(const std::string& folder) {
                        .found = "",
                        .rule = std::string("holds neither ") + kSingle + " nor " + kIndex,
                        .remedy = std::move(remedy)});
+}
+
+std::int64_t share_of_bytes(std::int64_t bytes, std::int64_t rows, std::int64_t all_rows) {
+  return static_cast<std::int64_t>(static_cast<double>(bytes) * static_cast<double>(rows) /
+                                   static_cast<double>(all_rows));
 }
 
 }  // namespace
@@ -131,6 +137,8 @@ class CheckpointOpener {
     auto header = parse_safetensors(file->bytes(), source);
     if (!header.ok()) return inspector_.report_all(std::move(header).error());
     for (const std::string& warning : header->warnings) warn_of(warn_, source + ": " + warning);
+    auto packed = parse_packed(header->metadata, source);
+    if (!packed.ok()) return inspector_.report_all(std::move(packed).error());
     for (SafetensorsEntry& entry : header->entries) {
       const std::int64_t offset = header->data_start + entry.begin;
       TensorEntry tensor{.name = entry.name,
@@ -144,6 +152,72 @@ class CheckpointOpener {
         twice_.push_back(base::printable(entry.name) + " (" + at->second.file + " and " + name + ")");
     }
     checkpoint_.files_.push_back(std::move(*file));
+    if (packed->has_value()) add_packed(**packed, source, name);
+  }
+
+  // In the catalogue, the tensors of a packed file stand under their own names; their bytes are to be had as
+  // whole matrices only.
+  void add_packed(const PackedContents& contents, const std::string& source, const std::string& file) {
+    inspector_.require(
+        !checkpoint_.packed_quantization_ || checkpoint_.packed_quantization_ == contents.quantization,
+        {.field = source + ": metadata quantization",
+         .found = packed_name(contents.quantization),
+         .rule = "must be the same in all files",
+         .remedy = ""});
+    checkpoint_.packed_quantization_ = contents.quantization;
+    for (const PackedMatrixEntry& matrix : contents.matrices) add_packed_matrix(matrix, source, file);
+  }
+
+  void add_packed_matrix(const PackedMatrixEntry& matrix, const std::string& source,
+                         const std::string& file) {
+    const auto fault = [&](std::string found, std::string rule) {
+      inspector_.report({.field = source + ": " + base::printable(matrix.tensor),
+                         .found = std::move(found),
+                         .rule = std::move(rule),
+                         .remedy = ""});
+    };
+    const auto held = checkpoint_.tensors_.find(matrix.tensor);
+    if (held == checkpoint_.tensors_.end() || held->second.packed_bytes || held->second.file != file) {
+      return fault("", "is named as packed, but the file has no such tensor");
+    }
+    const TensorEntry entry = held->second;
+    const std::int64_t bytes =
+        kernels::PackedMatrix::packed_bytes(matrix.format, matrix.outputs(), matrix.inputs);
+    if (entry.view.dtype != tensor::Dtype::U8) {
+      return fault(std::string(tensor::name_of(entry.view.dtype)), "must be U8: it is packed");
+    }
+    if (entry.view.byte_count() != bytes) {
+      return fault(std::to_string(entry.view.byte_count()) + " bytes",
+                   "must have the " + std::to_string(bytes) + " of its " + std::to_string(matrix.outputs()) +
+                       " x " + std::to_string(matrix.inputs) + " weights in " + packed_name(matrix.format));
+    }
+    if (entry.offset % kPackedAlignment != 0) {
+      return fault("at byte " + std::to_string(entry.offset),
+                   "must stand at a multiple of " + std::to_string(kPackedAlignment));
+    }
+    checkpoint_.tensors_.erase(held);
+    Checkpoint::Packed packed{.names = {},
+                              .tensor = {.format = matrix.format,
+                                         .outputs = matrix.outputs(),
+                                         .inputs = matrix.inputs,
+                                         .bytes = entry.view.data}};
+    std::int64_t rows = 0;
+    for (const PackedSource& part : matrix.sources) {
+      packed.names.push_back(part.name);
+      const std::int64_t share = share_of_bytes(bytes, rows + part.rows, matrix.outputs()) -
+                                 share_of_bytes(bytes, rows, matrix.outputs());
+      rows += part.rows;
+      TensorEntry logical{
+          .name = part.name,
+          .view = {.data = nullptr, .dtype = tensor::Dtype::U8, .shape = {part.rows, matrix.inputs}},
+          .file = file,
+          .offset = entry.offset,
+          .packed_bytes = share};
+      if (!checkpoint_.tensors_.try_emplace(part.name, std::move(logical)).second) {
+        fault(base::printable(part.name), "packs a tensor that the file has already");
+      }
+    }
+    checkpoint_.packed_.emplace(packed.names.front(), std::move(packed));
   }
 
   void check_map(const ShardIndex& index, const std::string& source) {
@@ -173,7 +247,7 @@ class CheckpointOpener {
 
   void check_total(const ShardIndex& index, const std::string& source) {
     std::int64_t bytes = 0;
-    for (const auto& [name, entry] : checkpoint_.tensors_) bytes += entry.view.byte_count();
+    for (const auto& [name, entry] : checkpoint_.tensors_) bytes += entry.stored_bytes();
     if (index.total_bytes && *index.total_bytes != static_cast<double>(bytes)) {
       warn_of(warn_, source + ": metadata: total_size = " + base::to_text(*index.total_bytes) +
                          ", but the tensors have " + std::to_string(bytes) + " bytes; the tensors count");
@@ -204,7 +278,23 @@ base::Result<HeldTensor> Checkpoint::tensor(std::string_view name) const {
                          .rule = "there is no such tensor",
                          .remedy = ""});
   }
+  if (entry->packed_bytes) {
+    return base::refuse({.field = printable_path(path_),
+                         .found = base::printable(name),
+                         .rule = "lies packed in another way than this model reads it",
+                         .remedy = "pack the original files again with outrider quantize"});
+  }
   return HeldTensor{.view = entry->view, .storage = {}};
+}
+
+std::optional<PackedTensor> Checkpoint::packed(std::span<const std::string> names) const {
+  if (names.empty()) return std::nullopt;
+  const auto found = packed_.find(names.front());
+  if (found == packed_.end()) return std::nullopt;
+  if (!std::equal(names.begin(), names.end(), found->second.names.begin(), found->second.names.end())) {
+    return std::nullopt;
+  }
+  return found->second.tensor;
 }
 
 base::Result<base::Done> Checkpoint::check_unchanged() const {

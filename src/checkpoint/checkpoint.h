@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,10 @@ struct TensorEntry {
   tensor::TensorView view;  // into the mapped file
   std::string file;         // the shard's name
   std::int64_t offset;      // of the first byte, in that file
+  // Part of a packed matrix (packed.h): the view has the tensor's own shape and no bytes, and these are its
+  // share of the matrix's.
+  std::optional<std::int64_t> packed_bytes = {};
+  std::int64_t stored_bytes() const { return packed_bytes.value_or(view.byte_count()); }
 };
 
 using Warn = std::function<void(const std::string&)>;
@@ -38,6 +43,8 @@ class Checkpoint final : public TensorSource {
 
   bool has(std::string_view name) const override { return find(name) != nullptr; }
   base::Result<HeldTensor> tensor(std::string_view name) const override;
+  std::optional<PackedTensor> packed(std::span<const std::string> names) const override;
+  std::optional<kernels::WeightFormat> packed_quantization() const override { return packed_quantization_; }
   base::Result<base::Done> check_unchanged() const override;
 
  private:
@@ -47,6 +54,12 @@ class Checkpoint final : public TensorSource {
   std::string path_;
   std::vector<base::MappedFile> files_;
   std::map<std::string, TensorEntry, std::less<>> tensors_;
+  struct Packed {
+    std::vector<std::string> names;
+    PackedTensor tensor;
+  };
+  std::map<std::string, Packed, std::less<>> packed_;  // by the first name
+  std::optional<kernels::WeightFormat> packed_quantization_;
 };
 
 // The config.json of a folder (or the file itself), with `overrides` (JSON merge patch, RFC 7386) applied.

@@ -45,9 +45,10 @@ void count_formats(Inspection& found) {
     const std::int64_t elements = entry.view.element_count();
     count.tensors += 1;
     count.elements += elements;
-    count.bytes += entry.view.byte_count();
-    if (is_float(entry.view.dtype)) found.parameters += elements;
-    if (!is_float(entry.view.dtype) && entry.view.shape.size() >= 2) packed += 1;
+    count.bytes += entry.stored_bytes();
+    const bool is_weight = is_float(entry.view.dtype) || entry.packed_bytes.has_value();
+    if (is_weight) found.parameters += elements;
+    if (!is_weight && entry.view.shape.size() >= 2) packed += 1;
   }
   if (packed > 0) {
     found.unknown.push_back(

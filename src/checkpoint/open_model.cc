@@ -154,12 +154,15 @@ base::Result<OpenedModel> open_model(const std::string& path, const OpenOptions&
                      .end_token_ids = std::move(ends)};
 }
 
-base::Result<OpenedDrafter> open_drafter(const std::string& path, const ModelShape& target,
-                                         const OpenOptions& options, const Warn& warn) {
+namespace {
+
+// `target` may be null.
+base::Result<OpenedDrafter> open_for(const std::string& path, const ModelShape* target,
+                                     const OpenOptions& options, const Warn& warn) {
   OUTRIDER_TRY_DONE(check_place(path, options));
   const std::string source = config_source(path);
   OUTRIDER_TRY(base::Json config, load_config(path, options.overrides));
-  const auto layer_count = static_cast<int>(target.layers.size());
+  const auto layer_count = target == nullptr ? 0 : static_cast<int>(target->layers.size());
   std::optional<Checkpoint> checkpoint;
   std::vector<std::string> names;  // sorted, as a map's keys are
   if (options.load_format == LoadFormat::Mmap) {
@@ -168,7 +171,7 @@ base::Result<OpenedDrafter> open_drafter(const std::string& path, const ModelSha
   }
   OUTRIDER_TRY(DrafterShape shape, parse_drafter_shape(config, source, names, layer_count));
   base::Inspector inspector;
-  check_drafter_match(shape, target, source, inspector);
+  if (target != nullptr) check_drafter_match(shape, *target, source, inspector);
   if (checkpoint) {
     auto checked = check_weights(*checkpoint, shape, source);
     if (!checked.ok()) inspector.report_all(std::move(checked).error());
@@ -181,6 +184,18 @@ base::Result<OpenedDrafter> open_drafter(const std::string& path, const ModelSha
     weights = dummy_weights(expected_tensors(shape), options);
   }
   return OpenedDrafter{.shape = std::move(shape), .weights = std::move(weights), .config = std::move(config)};
+}
+
+}  // namespace
+
+base::Result<OpenedDrafter> open_drafter(const std::string& path, const ModelShape& target,
+                                         const OpenOptions& options, const Warn& warn) {
+  return open_for(path, &target, options, warn);
+}
+
+base::Result<OpenedDrafter> open_lone_drafter(const std::string& path, const OpenOptions& options,
+                                              const Warn& warn) {
+  return open_for(path, nullptr, options, warn);
 }
 
 }  // namespace outrider::checkpoint

@@ -49,6 +49,10 @@ base::Result<OpenedModel> open_model(const std::string& path, const OpenOptions&
 base::Result<OpenedDrafter> open_drafter(const std::string& path, const ModelShape& target,
                                          const OpenOptions& options, const Warn& warn);
 
+// The same where no target is at hand: to look at it or to pack it, not to run it.
+base::Result<OpenedDrafter> open_lone_drafter(const std::string& path, const OpenOptions& options,
+                                              const Warn& warn);
+
 // The tensors of a checkpoint against its own config, named `source`: what the two above do on the way.
 base::Result<base::Done> check_weights(const Checkpoint& checkpoint, const ModelShape& shape,
                                        const std::string& source);

@@ -177,6 +177,8 @@ std::optional<Quantisation> read_quantisation(const ConfigReader& reader, const 
   std::optional<ConfigReader> settings = reader.object_if("quantization_config");
   if (!settings) settings = outer.object_if("quantization_config");
   if (!settings) return std::nullopt;
+  // Our own packing (packed.h): the file of weights says what it holds.
+  if (settings->text_if("quant_method") == "outrider") return std::nullopt;
   Quantisation quantisation{.method = settings->text_if("quant_method").value_or(""),
                             .dense = PlainFormat{},
                             .experts = PlainFormat{},

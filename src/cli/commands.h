@@ -10,6 +10,7 @@ namespace outrider::cli {
 int run_bench(std::span<const std::string> words);
 int run_generate(std::span<const std::string> words);
 int run_inspect(std::span<const std::string> words);
+int run_quantize(std::span<const std::string> words);
 int run_tokenize(std::span<const std::string> words);
 int run_version(std::span<const std::string> words);
 
@@ -18,6 +19,7 @@ inline constexpr std::array kCommands = {
     Command{"bench", "how fast a model runs here, against the machine's limits", run_bench},
     Command{"inspect", "what a checkpoint holds, tensor by tensor", run_inspect},
     Command{"tokenize", "text to token ids and back", run_tokenize},
+    Command{"quantize", "weights to 8 or 4 bits, in the form that loads by mapping", run_quantize},
     Command{"version", "print the version", run_version},
 };
 

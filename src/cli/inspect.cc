@@ -122,7 +122,7 @@ std::string tensor_lines(const checkpoint::Checkpoint& files) {
     label.resize(std::max(label.size(), name_width), ' ');
     shape.resize(std::max(shape.size(), shape_width), ' ');
     dtype.resize(std::max<std::size_t>(dtype.size(), 7), ' ');
-    text += "  " + label + "  " + dtype + "  " + shape + "  " + std::to_string(entry.view.byte_count()) +
+    text += "  " + label + "  " + dtype + "  " + shape + "  " + std::to_string(entry.stored_bytes()) +
             " bytes in " + base::printable(entry.file) + " at " + std::to_string(entry.offset) + "\n";
   }
   return text;
@@ -197,7 +197,7 @@ void write_tensors(const checkpoint::Checkpoint& files, base::JsonWriter& json) 
         .key("shape")
         .values(entry.view.shape);
     json.key("bytes")
-        .value(entry.view.byte_count())
+        .value(entry.stored_bytes())
         .key("file")
         .value(entry.file)
         .key("offset")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "checkpoint/packed.h"
 #include "tensor/float16.h"
 
 namespace outrider::model {
@@ -46,12 +47,59 @@ std::optional<checkpoint::HeldTensor> WeightLoader::fetch(const std::string& nam
     inspector_.report_all(std::move(tensor).error());
     return std::nullopt;
   }
-  bytes_done_ += tensor->view.byte_count();
-  if (options_.on_progress) options_.on_progress(bytes_done_);
+  count_progress(tensor->view.byte_count());
   return std::move(tensor).value();
 }
 
+void WeightLoader::count_progress(std::int64_t bytes) {
+  bytes_done_ += bytes;
+  if (options_.on_progress) options_.on_progress(bytes_done_);
+}
+
+// Weights that were packed cannot be quantised again; asking for what they are already is no fault.
+void WeightLoader::check_quantization() {
+  const std::optional<WeightFormat> packed = source_.packed_quantization();
+  if (!packed) return;
+  const auto found = checkpoint::packed_name(*packed);
+  inspector_.require(!options_.quantization || *options_.quantization == *packed,
+                     {.field = "quantization",
+                      .found = checkpoint::packed_name(options_.quantization.value_or(*packed)),
+                      .rule = "the weights are packed as " + found,
+                      .remedy = "ask for " + found + " or for nothing, or name the original files"});
+  inspector_.require(options_.sink == nullptr, {.field = "quantization",
+                                                .found = found,
+                                                .rule = "the weights are packed already",
+                                                .remedy = "name the original files"});
+}
+
+WeightFormat WeightLoader::format_of(std::span<const tensor::TensorView> views, MatrixUse use) const {
+  const bool all_bf16 =
+      std::all_of(views.begin(), views.end(), [](const auto& v) { return v.dtype == Dtype::BF16; });
+  if (options_.quantization && use == MatrixUse::Layer) return *options_.quantization;
+  if (options_.quantization && use == MatrixUse::Vocabulary) return WeightFormat::Int8;
+  return plain_format(executor_.arithmetic(), all_bf16);
+}
+
+kernels::PackedMatrix WeightLoader::view_packed(const std::vector<std::string>& names,
+                                                const checkpoint::PackedTensor& packed, MatrixUse use) {
+  const WeightFormat layers = source_.packed_quantization().value_or(WeightFormat::Int8);
+  const bool right = use == MatrixUse::Layer
+                         ? packed.format == layers
+                         : use == MatrixUse::Vocabulary && packed.format == WeightFormat::Int8;
+  if (!right) {
+    inspector_.report(
+        {.field = names.front(),
+         .found = checkpoint::packed_name(packed.format),
+         .rule = use == MatrixUse::Exact ? "must not be packed" : "must be packed in another format",
+         .remedy = "pack the original files again with outrider quantize"});
+    return {};
+  }
+  count_progress(kernels::PackedMatrix::packed_bytes(packed.format, packed.outputs, packed.inputs));
+  return kernels::PackedMatrix::view_of(packed.format, packed.outputs, packed.inputs, packed.bytes);
+}
+
 kernels::PackedMatrix WeightLoader::matrix(const std::vector<std::string>& names, MatrixUse use) {
+  if (const auto packed = source_.packed(names)) return view_packed(names, *packed, use);
   std::vector<checkpoint::HeldTensor> held;
   for (const std::string& name : names) {
     if (auto tensor = fetch(name)) held.push_back(std::move(*tensor));
@@ -59,12 +107,16 @@ kernels::PackedMatrix WeightLoader::matrix(const std::vector<std::string>& names
   if (held.size() != names.size()) return {};
   std::vector<tensor::TensorView> views;
   for (const checkpoint::HeldTensor& tensor : held) views.push_back(tensor.view);
-  const bool all_bf16 =
-      std::all_of(views.begin(), views.end(), [](const auto& v) { return v.dtype == Dtype::BF16; });
-  WeightFormat format = plain_format(executor_.arithmetic(), all_bf16);
-  if (options_.quantization && use == MatrixUse::Layer) format = *options_.quantization;
-  if (options_.quantization && use == MatrixUse::Vocabulary) format = WeightFormat::Int8;
-  return kernels::pack_matrix(executor_, views, format);
+  if (options_.sink != nullptr && use == MatrixUse::Exact) {
+    for (std::size_t i = 0; i < names.size(); ++i) options_.sink->take_plain(names[i], views[i]);
+    return {};
+  }
+  kernels::PackedMatrix matrix = kernels::pack_matrix(executor_, views, format_of(views, use));
+  if (options_.sink == nullptr) return matrix;
+  std::vector<std::int64_t> rows;
+  for (const tensor::TensorView& view : views) rows.push_back(view.shape.at(0));
+  options_.sink->take_matrix(names, rows, std::move(matrix));
+  return {};
 }
 
 std::vector<float> WeightLoader::vector(const std::vector<std::string>& names) {
@@ -72,6 +124,7 @@ std::vector<float> WeightLoader::vector(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto tensor = fetch(name);
     if (!tensor) continue;
+    if (options_.sink != nullptr) options_.sink->take_plain(name, tensor->view);
     const std::int64_t count = tensor->view.element_count();
     for (std::int64_t i = 0; i < count; ++i) values.push_back(float_at(tensor->view, i));
   }
@@ -82,6 +135,7 @@ std::vector<std::int64_t> WeightLoader::integers(const std::string& name) {
   std::vector<std::int64_t> values;
   const auto tensor = fetch(name);
   if (!tensor) return values;
+  if (options_.sink != nullptr) options_.sink->take_plain(name, tensor->view);
   const std::int64_t count = tensor->view.element_count();
   for (std::int64_t i = 0; i < count; ++i) {
     if (tensor->view.dtype == Dtype::I64) values.push_back(read_element<std::int64_t>(tensor->view.data, i));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,19 +21,32 @@ namespace outrider::model {
 // embedding and head never below 8 bits, the router and the small heads of drafters as stored.
 enum class MatrixUse { Layer, Vocabulary, Exact };
 
+// Takes what a loader would have kept: a writer of packed files. Matrices come quantised, one at a time.
+class WeightSink {
+ public:
+  virtual ~WeightSink() = default;
+  virtual void take_matrix(const std::vector<std::string>& names, std::span<const std::int64_t> rows,
+                           kernels::PackedMatrix matrix) = 0;
+  virtual void take_plain(const std::string& name, const tensor::TensorView& view) = 0;
+};
+
 struct LoadOptions {
   std::optional<kernels::WeightFormat> quantization;  // Int8, Int4
   std::function<void(std::int64_t bytes_done)>
-      on_progress;  // bytes of the checkpoint read so far; may be empty
+      on_progress;             // bytes of the checkpoint read so far; may be empty
+  WeightSink* sink = nullptr;  // if set, everything goes there and the matrices that come back are empty
 };
 
 class WeightLoader {
  public:
   WeightLoader(kernels::Executor& executor, const checkpoint::TensorSource& source, LoadOptions options)
-      : executor_(executor), source_(source), options_(std::move(options)) {}
+      : executor_(executor), source_(source), options_(std::move(options)) {
+    check_quantization();
+  }
 
   bool has(const std::string& name) const { return source_.has(name); }
-  // The tensors stacked along the outputs and packed.
+  // The tensors stacked along the outputs and packed; where the source has them packed so, a view of its
+  // bytes.
   kernels::PackedMatrix matrix(const std::vector<std::string>& names, MatrixUse use);
   // The tensors, one after the other, as floats.
   std::vector<float> vector(const std::vector<std::string>& names);
@@ -43,7 +57,12 @@ class WeightLoader {
   base::Result<base::Done> finish() &&;
 
  private:
+  void check_quantization();
+  kernels::PackedMatrix view_packed(const std::vector<std::string>& names,
+                                    const checkpoint::PackedTensor& packed, MatrixUse use);
+  kernels::WeightFormat format_of(std::span<const tensor::TensorView> views, MatrixUse use) const;
   std::optional<checkpoint::HeldTensor> fetch(const std::string& name);
+  void count_progress(std::int64_t bytes);
   kernels::Executor& executor_;
   const checkpoint::TensorSource& source_;
   LoadOptions options_;

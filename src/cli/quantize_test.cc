@@ -1,0 +1,154 @@
+// The whole way: pack sprout, load the packed form by mapping, and get the bytes that quantising while
+// loading gives.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "checkpoint/open_model.h"
+#include "cli/commands.h"
+#include "engine/engine.h"
+#include "engine/settings.h"
+#include "model/families.h"
+
+namespace outrider::cli {
+namespace {
+
+const std::string kTarget = std::string(OUTRIDER_MODELS) + "/sprout";
+const std::string kDrafter = std::string(OUTRIDER_MODELS) + "/sprout-dspark";
+
+class Quantize : public ::testing::Test {
+ protected:
+  Quantize()
+      : folder_(std::filesystem::path(::testing::TempDir()) /
+                ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(folder_);
+  }
+  ~Quantize() override { std::filesystem::remove_all(folder_); }
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+  static int quantize(const std::vector<std::string>& words) { return run_quantize(words); }
+
+  std::filesystem::path folder_;
+};
+
+struct Run {
+  checkpoint::OpenedModel target;
+  std::optional<checkpoint::OpenedDrafter> drafter;
+  std::unique_ptr<engine::Engine> engine;
+};
+
+Run open(const std::string& target, const std::string& drafter,
+         std::optional<kernels::WeightFormat> quantization) {
+  auto opened = checkpoint::open_model(target, {}, nullptr);
+  EXPECT_TRUE(opened.ok()) << base::to_string(opened.error());
+  Run run{.target = std::move(*opened), .drafter = {}, .engine = {}};
+  engine::EngineSettings settings{.target = kernels::best_target(), .thread_count = 1};
+  settings.quantization = quantization;
+  settings.sequence_tokens_max = 256;
+  std::optional<checkpoint::DrafterShape> shape;
+  if (!drafter.empty()) {
+    auto opened_drafter = checkpoint::open_drafter(drafter, run.target.shape, {}, nullptr);
+    EXPECT_TRUE(opened_drafter.ok()) << base::to_string(opened_drafter.error());
+    run.drafter = std::move(*opened_drafter);
+    shape = run.drafter->shape;
+    settings.speculative = engine::SpeculativeSettings{.method = engine::DraftMethod::DSpark};
+    settings.speculative->quantization = quantization;
+  }
+  auto plan = engine::derive_engine_plan(settings, run.target.shape, shape);
+  EXPECT_TRUE(plan.ok());
+  auto engine = engine::Engine::open(std::move(*plan), *run.target.weights,
+                                     run.drafter ? run.drafter->weights.get() : nullptr);
+  EXPECT_TRUE(engine.ok()) << base::to_string(engine.error());
+  run.engine = std::move(*engine);
+  return run;
+}
+
+engine::Output write(engine::Engine& engine) {
+  const auto id = engine.submit(
+      {.prompt = {1, 327, 202, 846, 455}, .sampling = {}, .tokens_max = 60, .trace_rounds = true}, nullptr);
+  EXPECT_TRUE(id.ok());
+  while (engine.step()) {
+  }
+  return engine.output(*id);
+}
+
+TEST_F(Quantize, GivesTheTokensAndDraftsThatQuantisingWhileLoadingGives) {
+  for (const auto& [name, format] :
+       {std::pair{"int8", kernels::WeightFormat::Int8}, std::pair{"int4", kernels::WeightFormat::Int4}}) {
+    ASSERT_EQ(quantize({kTarget, at(name), "--quantization", name}), kDone);
+    ASSERT_EQ(quantize({kDrafter, at(std::string("d") + name), "--quantization", name}), kDone);
+    const engine::Output packed = write(*open(at(name), at(std::string("d") + name), std::nullopt).engine);
+    const engine::Output loaded = write(*open(kTarget, kDrafter, format).engine);
+    EXPECT_EQ(packed.tokens, loaded.tokens);
+    ASSERT_EQ(packed.rounds.size(), loaded.rounds.size());
+    for (std::size_t i = 0; i < packed.rounds.size(); ++i) {
+      EXPECT_EQ(packed.rounds[i].drafted, loaded.rounds[i].drafted);
+      EXPECT_EQ(packed.rounds[i].confidence, loaded.rounds[i].confidence);
+    }
+  }
+  const engine::Output plain = write(*open(kTarget, "", std::nullopt).engine);
+  EXPECT_NE(plain.tokens,
+            write(*open(at("int4"), "", std::nullopt).engine).tokens);  // the comparison can fail
+}
+
+// Files are mapped, so that what points into them is no copy.
+TEST_F(Quantize, MakesAFileWhoseMatricesAreNeverCopied) {
+  ASSERT_EQ(quantize({kTarget, at("int4"), "--quantization", "int4"}), kDone);
+  auto opened = checkpoint::open_model(at("int4"), {}, nullptr);
+  ASSERT_TRUE(opened.ok());
+  kernels::Executor executor(kernels::best_target(), 1, kernels::Arithmetic::Bfloat16);
+  const auto data_of = [&](const std::vector<std::string>& names) {
+    const auto packed = opened->weights->packed(names);
+    return packed ? packed->bytes : nullptr;
+  };
+  auto model =
+      model::load_model(executor, opened->shape, *opened->weights, {.position_count = 16, .load = {}});
+  ASSERT_TRUE(model.ok());
+  ASSERT_NE(data_of({"lm_head.weight"}), nullptr);
+  EXPECT_EQ((*model)->head_weights().data(), data_of({"lm_head.weight"}));
+  EXPECT_EQ((*model)->embedding_weights().data(), data_of({"model.embed_tokens.weight"}));
+  model::WeightLoader loader(executor, *opened->weights, {});
+  const std::string layer = "model.layers.3.", expert = layer + "mlp.experts.7.";
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{layer + "self_attn.q_proj.weight"},
+        {layer + "self_attn.k_proj.weight", layer + "self_attn.v_proj.weight"},
+        {expert + "gate_proj.weight", expert + "up_proj.weight"},
+        {expert + "down_proj.weight"}}) {
+    ASSERT_NE(data_of(names), nullptr) << names.front();
+    const kernels::PackedMatrix matrix = loader.matrix(names, model::MatrixUse::Layer);
+    EXPECT_EQ(matrix.data(), data_of(names)) << names.front();
+  }
+  // The whole file is little more than what the model holds: nothing is in it twice.
+  const auto file = static_cast<double>(std::filesystem::file_size(at("int4") + "/model.safetensors"));
+  EXPECT_LE(file, 1.05 * static_cast<double>((*model)->weight_bytes()));
+}
+
+TEST_F(Quantize, RefusesToQuantiseAgainAndAnotherFormatWhileLoading) {
+  ASSERT_EQ(quantize({kTarget, at("int8"), "--quantization", "int8"}), kDone);
+  EXPECT_EQ(quantize({at("int8"), at("again"), "--quantization", "int8"}), kRefused);
+  auto opened = checkpoint::open_model(at("int8"), {}, nullptr);
+  ASSERT_TRUE(opened.ok());
+  kernels::Executor executor(kernels::best_target(), 1, kernels::Arithmetic::Bfloat16);
+  const auto load = [&](std::optional<kernels::WeightFormat> format) {
+    return model::load_model(executor, opened->shape, *opened->weights,
+                             {.position_count = 16, .load = {.quantization = format, .on_progress = {}}});
+  };
+  EXPECT_TRUE(load(kernels::WeightFormat::Int8).ok());
+  const auto other = load(kernels::WeightFormat::Int4);
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(base::to_string(other.error()).find("the weights are packed as int8"), std::string::npos);
+}
+
+TEST_F(Quantize, RefusesWhatItCannotDoBeforeItWrites) {
+  EXPECT_EQ(quantize({kTarget}), kRefused);
+  EXPECT_EQ(quantize({kTarget, at("out")}), kRefused);
+  EXPECT_EQ(quantize({kTarget, at("out"), "--quantization", "int3"}), kRefused);
+  EXPECT_EQ(quantize({at("nowhere"), at("out"), "--quantization", "int8"}), kRefused);
+  EXPECT_FALSE(std::filesystem::exists(at("out")));
+  std::filesystem::create_directories(at("full"));
+  std::ofstream(at("full") + "/file") << "x";
+  EXPECT_EQ(quantize({kTarget, at("full"), "--quantization", "int8"}), kRefused);
+}
+
+}  // namespace
+}  // namespace outrider::cli
