@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::int64_t kContext = 32;  // positions before the rows that are timed
 
-// The best of up to 25 runs, no longer than `seconds` but for the first: what else the machine does makes a
-// run slower, never faster, and a curve that is kept must not keep a disturbance.
+// The best of up to 25 runs, no longer than `seconds` but for the first, which also warms caches and scratch:
+// what else the machine does makes a run slower, never faster, and a curve that is kept must not keep a
+// disturbance.
 template <class Body>
 double time_of(double seconds, Body&& body) {
   double best = 0;
@@ -55,7 +56,6 @@ schedule::StepCosts Engine::measure_costs(double seconds) {
   std::vector<schedule::CostPoint> verify;
   for (const std::int64_t rows : sizes) {
     place_probe(probe, context, rows);
-    run_target();  // warms caches and scratch
     verify.push_back({.count = rows, .seconds = time_of(share, [&] { run_target(); })});
   }
   segments_.clear();
@@ -92,7 +92,6 @@ double Engine::time_of_draft(const Sequence& probe, double seconds) {
                                     .draft_count_max = drafter_->drafts_max()};
   decode::Proposal proposal;
   const auto propose = [&] { drafter_->propose({&request, 1}, {&proposal, 1}); };
-  propose();
   const double measured = time_of(seconds, propose);
   drafter_->end(probe.id);
   return measured;
