@@ -52,7 +52,7 @@ void list_delta(const GatedDeltaAttention& delta, std::int64_t width, const std:
   lister.add(prefix + "conv1d.weight", {2 * keys + values, 1, delta.convolution_taps}, Cut::QueryHeads,
              delta.key_heads);
   lister.add(prefix + "dt_bias", {heads}, Cut::QueryHeads, heads);
-  lister.add(prefix + "A_log", {heads});
+  lister.add(prefix + "A_log", {heads}, Cut::QueryHeads, heads);
   lister.add(prefix + "norm.weight", {delta.value_width});
   lister.add(prefix + "out_proj.weight", {width, values}, Cut::Row, heads);
 }
