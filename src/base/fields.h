@@ -76,6 +76,8 @@ inline Json json_of(double value) { return Json(value); }
 inline Json json_of(const std::string& value) { return Json(value); }
 inline Json json_of(const Json& value) { return value; }
 template <class T>
+Json json_of(const std::vector<T>& values);
+template <class T>
 Json json_of(const std::optional<T>& value) {
   return value ? json_of(*value) : Json();
 }

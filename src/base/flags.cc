@@ -201,6 +201,9 @@ class FlagReader {
       values_.uses_.push_back({flag->name, (value == "true") != negated ? "true" : "false"});
     } else if (take_value(*flag, word)) {
       read_value(typed, *flag, word);
+      while (flag->many && next_ < words_.size() && !looks_like_flag(words_[next_])) {
+        values_.uses_.push_back({flag->name, words_[next_++]});
+      }
     }
   }
 

@@ -1,0 +1,145 @@
+#include "plan/ask_values.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/strings.h"
+
+namespace outrider::plan {
+namespace {
+
+struct WordRow {
+  std::string_view field;
+  Engines engines;
+  std::string_view words;  // separated by blanks
+};
+
+constexpr WordRow kWords[] = {
+    {"dcp_comm_backend", kAllEngines, "ag_rs a2a"},
+    {"expert_placement_strategy", kAllEngines, "linear round_robin"},
+    {"load_format", kOutriderOnly, "auto mmap dummy collective"},
+    {"load_format", kVllmOnly,
+     "auto hf pt safetensors npcache dummy tensorizer runai_streamer runai_streamer_sharded sharded_state "
+     "fastsafetensors "
+     "instanttensor mistral modelexpress ipc_cache bitsandbytes gguf"},
+    {"load_format", kTrtllmOnly, "auto dummy mmap collective safetensors fastsafetensors"},
+    {"dtype", kAllEngines, "auto float16 half bfloat16 float32 float"},
+    {"kv_cache_dtype", kAllEngines,
+     "auto float16 bfloat16 float32 fp8 fp8_e4m3 fp8_e5m2 fp8_inc fp8_ds_mla nvfp4 nvfp4_ds_mla "
+     "int8_per_token_head "
+     "fp8_per_token_head turboquant_k8v4 turboquant_4bit turboquant_3bit"},
+    {"all2all_backend", kOthers,
+     "naive pplx deepep_high_throughput deepep_low_latency allgather_reducescatter mori nixl_ep "
+     "flashinfer_all2allv "
+     "flashinfer_nvlink_one_sided flashinfer_nvlink_two_sided"},
+    {"distributed_executor_backend", kOthers, "auto mp ray uni external_launcher"},
+    {"moe_backend", kOthers,
+     "auto triton batched_triton deep_gemm deep_gemm_mega_moe cutlass flashinfer_trtllm flashinfer_cutlass "
+     "flashinfer_cutedsl "
+     "flashinfer_b12x marlin humming triton_unfused aiter flydsl hpc emulation"},
+    {"communicator", kAllEngines, "torch_nccl torch_gloo nixl pynccl"},
+    {"policy", kAllEngines, "default"},
+    {"draft_sample_method", kAllEngines, "greedy probabilistic"},
+    {"rejection_sample_method", kOutriderOnly, "standard drafter_invariant synthetic"},
+    {"rejection_sample_method", kOthers, "standard block synthetic strict probabilistic"},
+};
+
+}  // namespace
+
+std::vector<std::string_view> words_of(std::string_view field, Engine engine) {
+  std::vector<std::string_view> words;
+  for (const WordRow& row : kWords) {
+    if (row.field != field || !row.engines.has(engine)) continue;
+    std::string_view left = row.words;
+    while (!left.empty()) {
+      const std::size_t blank = left.find(' ');
+      words.push_back(left.substr(0, blank));
+      left = blank == std::string_view::npos ? std::string_view() : left.substr(blank + 1);
+    }
+  }
+  return words;
+}
+
+std::string nearest_of(std::string_view unknown, const std::vector<std::string_view>& names) {
+  std::string nearest;
+  std::size_t distance = std::max<std::size_t>(3, unknown.size() / 3 + 1);
+  for (const std::string_view name : names) {
+    const std::size_t d = base::edit_distance(unknown, name);
+    if (d < distance) {
+      distance = d;
+      nearest = name;
+    }
+  }
+  return nearest;
+}
+
+std::optional<Problem> word_problem(std::string_view field_name, std::string_view printed_field,
+                                    const std::string& value, Engine engine) {
+  const std::vector<std::string_view> words = words_of(field_name, engine);
+  if (words.empty() || std::find(words.begin(), words.end(), value) != words.end()) return std::nullopt;
+  std::string all;
+  for (const std::string_view word : words) all += (all.empty() ? "" : ", ") + std::string(word);
+  const std::string near = nearest_of(value, words);
+  bool elsewhere = false;
+  for (const EngineRow& other : kEngines) {
+    const auto theirs = words_of(field_name, other.engine);
+    elsewhere |= std::find(theirs.begin(), theirs.end(), value) != theirs.end();
+  }
+  const std::string shown = base::printable(value);
+  return Problem{.rule = "CLI",
+                 .field = std::string(printed_field),
+                 .value = shown,
+                 .message = std::string(printed_field) + "=" + shown + " is not a value that " +
+                            std::string(row_of(engine).title) + " has" +
+                            (elsewhere ? ", though another engine does" : ""),
+                 .remedy = near.empty() ? "one of " + all : "did you mean " + near + "? All: " + all,
+                 .reference = ""};
+}
+
+bool assign(std::optional<bool>& member, const Json& value, bool loose) {
+  if (value.is_null()) return true;
+  if (value.boolean() != nullptr) {
+    member = *value.boolean();
+    return true;
+  }
+  const std::string* text = value.string();
+  if (!loose || text == nullptr ||
+      (*text != "true" && *text != "True" && *text != "false" && *text != "False"))
+    return false;
+  member = text->front() == 't' || text->front() == 'T';
+  return true;
+}
+
+bool assign(std::optional<std::int64_t>& member, const Json& value, bool) {
+  if (value.is_null()) return true;
+  if (value.integer() == nullptr) return false;
+  member = *value.integer();
+  return true;
+}
+
+bool assign(std::optional<double>& member, const Json& value, bool) {
+  if (value.is_null()) return true;
+  if (!value.number() || !std::isfinite(*value.number())) return false;
+  member = *value.number();
+  return true;
+}
+
+bool assign(std::optional<std::string>& member, const Json& value, bool loose) {
+  if (value.is_null()) return true;
+  if (value.string() != nullptr) {
+    member = *value.string();
+    return true;
+  }
+  if (!loose || value.array() != nullptr || value.object() != nullptr) return false;
+  member = value.excerpt(4096);
+  return true;
+}
+
+bool assign(std::optional<Json>& member, const Json& value, bool) {
+  if (value.is_null()) return true;
+  if (value.object() == nullptr && value.array() == nullptr) return false;
+  member = value;
+  return true;
+}
+
+}  // namespace outrider::plan

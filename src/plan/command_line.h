@@ -1,0 +1,45 @@
+// Words as people type them -> Intent, for our own commands and for pasted vLLM command lines: short forms,
+// "--flag=value", underscores, "--no-" forms, dotted JSON keys, environment variables in front. Nothing is
+// ignored: a word that is not known, a value of the wrong kind, a duplicate or unknown JSON key is a problem
+// (rules CLI and JSON), and the rest is still read.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/flags.h"
+#include "plan/plan.h"
+
+namespace outrider::plan {
+
+using Environment = std::map<std::string, std::string>;
+
+struct CommandLine {
+  Intent intent;
+  std::vector<Problem> problems;
+  std::vector<Derivation> notes;         // known flags that have no part in a plan
+  std::optional<std::string> eplb_path;  // --eplb-config named a file: for the caller to read
+};
+
+// `words`: without the program's name. Only the variables that vLLM's planner reads are looked at.
+CommandLine parse_command_line(std::span<const std::string> words, Engine engine,
+                               const Environment& environment);
+
+// The flags of a plan, for --help.
+std::vector<base::Flag> plan_flags();
+
+// A pasted command: variables in front, then the program. `rest` are the words behind it.
+struct PastedCommand {
+  Engine engine = Engine::Vllm;
+  Environment environment;
+  std::vector<std::string> rest;
+  std::vector<Problem> problems;
+};
+PastedCommand parse_pasted(std::span<const std::string> words);
+
+// "4096", "32k" (thousand), "32K" (1024), "1.5m"; absent where it is no such number.
+std::optional<std::int64_t> parse_token_count(std::string_view text);
+
+}  // namespace outrider::plan

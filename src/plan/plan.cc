@@ -1,0 +1,63 @@
+#include "plan/plan.h"
+
+#include "plan/derive.h"
+#include "plan/layout.h"
+#include "plan/print_json.h"
+#include "plan/rules.h"
+
+namespace outrider::plan {
+namespace {
+
+Plan derive_plan(Question question) {
+  Plan plan;
+  plan.engine = question.engine;
+  plan.target = {.settings = question.target, .layout = derive_target_layout(question)};
+  if (question.drafting) {
+    plan.draft = DraftPlan{.draft = *question.drafting, .role = std::nullopt};
+    if (question.draft)
+      plan.draft->role = RolePlan{.settings = *question.draft, .layout = derive_draft_layout(question)};
+  }
+  plan.ranks = derive_ranks(question, plan.target.layout);
+  plan.bytes = derive_bytes(question, plan.ranks);
+  plan.derivations = std::move(question.derivations);
+  if (plan.draft && plan.draft->role) {
+    const auto& layout = plan.draft->role->layout;
+    const auto& positions = question.view->model->positions_max;
+    if (positions && layout.max_position_embeddings && *layout.max_position_embeddings > *positions) {
+      plan.derivations.push_back({.field = "draft.max_position_embeddings",
+                                  .from = Json(*positions),
+                                  .to = Json(*layout.max_position_embeddings),
+                                  .why = "the rotary table is made as long as the target runs (vllm#48894)"});
+    }
+  }
+  plan.fingerprint = base::fingerprint_of(canonical_text(plan));
+  return plan;
+}
+
+// Under our own rules a count of 0 means that nothing is drafted: all draft rules are silent.
+Intent without_idle_drafter(Intent intent, std::vector<Derivation>& notes) {
+  if (intent.engine == Engine::Outrider && intent.draft && intent.draft->num_speculative_tokens == 0) {
+    intent.draft.reset();
+    intent.eplb_draft.reset();
+    notes.push_back({.field = "draft.num_speculative_tokens",
+                     .from = Json(std::int64_t{0}),
+                     .to = Json(std::int64_t{0}),
+                     .why = "draft: no drafts are asked for, so no drafter is planned"});
+  }
+  return intent;
+}
+
+}  // namespace
+
+base::Result<Plan, PlanRefusal> plan(const Intent& asked, const ModelsFacts& facts, const Machine& machine) {
+  std::vector<Derivation> notes;
+  const Intent intent = without_idle_drafter(asked, notes);
+  Question question = derive_question(intent, facts, machine);
+  std::vector<Problem> problems;
+  check_rules(question, problems, notes);
+  if (!problems.empty()) return PlanRefusal{std::move(problems)};
+  for (Derivation& note : notes) question.derivations.push_back(std::move(note));
+  return derive_plan(std::move(question));
+}
+
+}  // namespace outrider::plan
