@@ -1,0 +1,252 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/mapped_file.h"
+#include "base/strings.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/plan_command.h"
+#include "cli/plan_files.h"
+#include "plan/print_json.h"
+#include "plan/print_text.h"
+#include "plan/rules.h"
+
+namespace outrider::cli {
+namespace {
+
+using plan::Problem;
+
+// The command's own words; the others are judged.
+struct PlanWords {
+  std::optional<std::string> as, explain, diff, machine;
+  bool json = false, markdown = false;
+  std::vector<std::string> rest;
+  std::vector<Problem> problems;
+};
+
+Problem cli_problem(std::string field, std::string value, std::string message, std::string remedy = "") {
+  return {.rule = "CLI",
+          .field = std::move(field),
+          .value = std::move(value),
+          .message = std::move(message),
+          .remedy = std::move(remedy),
+          .reference = ""};
+}
+
+void take_own_words(std::span<const std::string> words, PlanWords& own, std::vector<std::string>& rest) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    const std::string name = words[i].substr(0, equals);
+    if (name == "--json" || name == "--markdown") {
+      (name == "--json" ? own.json : own.markdown) = true;
+      continue;
+    }
+    std::optional<std::string>* slot = name == "--as"        ? &own.as
+                                       : name == "--explain" ? &own.explain
+                                       : name == "--diff"    ? &own.diff
+                                       : name == "--machine" ? &own.machine
+                                                             : nullptr;
+    if (slot == nullptr) {
+      rest.push_back(words[i]);
+    } else if (equals != std::string::npos) {
+      *slot = words[i].substr(equals + 1);
+    } else if (i + 1 < words.size()) {
+      *slot = words[++i];
+    } else {
+      own.problems.push_back(cli_problem("flag:" + name, "", "flag " + name + " needs a value"));
+    }
+  }
+}
+
+const std::vector<base::Flag>& own_flags() {
+  using base::FlagKind;
+  static const std::vector<base::Flag> kFlags = {
+      {.name = "--as",
+       .kind = FlagKind::Text,
+       .value_name = "ENGINE",
+       .help = "whose rules: outrider, vllm, trtllm (the pasted command's engine, else outrider)"},
+      {.name = "--json", .kind = FlagKind::Switch, .value_name = "", .help = "one JSON object: docs/plan.md"},
+      {.name = "--machine",
+       .kind = FlagKind::Json,
+       .value_name = "JSON",
+       .help = "{\"nodes\":N,\"devices_per_node\":N}; not given: no rule about devices"},
+      {.name = "--diff",
+       .kind = FlagKind::Text,
+       .value_name = "FILE",
+       .help = "compare with another plan's --json, field by field"},
+      {.name = "--explain",
+       .kind = FlagKind::Text,
+       .value_name = "RULE",
+       .help = "a rule with its reason; all: every rule"},
+      {.name = "--markdown",
+       .kind = FlagKind::Switch,
+       .value_name = "",
+       .help = "with --explain all: as docs/refusals.md"},
+  };
+  return kFlags;
+}
+
+PlanAnswer explain(const PlanWords& own) {
+  if (*own.explain == "all") {
+    std::string text;
+    if (own.markdown) return {.code = kDone, .out = plan::refusals_document(), .err = ""};
+    for (const plan::Rule* rule : plan::all_rules()) text += plan::explain_rule(*rule) + "\n";
+    return {.code = kDone, .out = text, .err = ""};
+  }
+  const plan::Rule* rule = plan::find_rule(*own.explain);
+  if (rule != nullptr) return {.code = kDone, .out = plan::explain_rule(*rule), .err = ""};
+  return {.code = kRefused,
+          .out = "",
+          .err = "refused: --explain = " + base::printable(*own.explain) +
+                 ": is no rule; --explain all lists them\n"};
+}
+
+void read_machine(const PlanWords& own, plan::Machine& machine, std::vector<Problem>& problems) {
+  if (!own.machine) return;
+  const auto parsed = base::parse_json(*own.machine, "--machine");
+  if (!parsed.ok() || parsed->object() == nullptr) {
+    problems.push_back(cli_problem("flag:--machine", base::printable(*own.machine),
+                                   "--machine must be a JSON object",
+                                   "{\"nodes\":1,\"devices_per_node\":8}"));
+    return;
+  }
+  for (const auto& [key, value] : *parsed->object()) {
+    bool known = false;
+    base::for_each_field(machine, [&](const auto& field, auto& member) {
+      if (field.name != key) return;
+      known = true;
+      if (value.integer() != nullptr && *value.integer() >= 1) {
+        member = *value.integer();
+      } else {
+        problems.push_back(cli_problem("machine." + key, value.excerpt(),
+                                       "machine: " + key + " must be an integer of at least 1"));
+      }
+    });
+    if (!known)
+      problems.push_back(cli_problem("machine." + base::printable(key), value.excerpt(),
+                                     "machine: key " + base::printable(key) + " is not known"));
+  }
+}
+
+// A fault of a config and the rule that judges the same field are one problem: the rule's words stay.
+void merge_problems(std::vector<Problem>& problems, std::vector<Problem> more) {
+  std::erase_if(problems, [&](const Problem& old) {
+    return std::any_of(more.begin(), more.end(), [&](const Problem& found) {
+      return found.field == old.field && (found.rule == old.rule || old.rule == "CONFIG");
+    });
+  });
+  for (Problem& problem : more) problems.push_back(std::move(problem));
+}
+
+void sort_by_table(std::vector<Problem>& problems) {
+  const std::vector<const plan::Rule*> rules = plan::all_rules();
+  const auto place = [&](const Problem& problem) {
+    return std::find_if(rules.begin(), rules.end(),
+                        [&](const plan::Rule* rule) { return rule->id == problem.rule; }) -
+           rules.begin();
+  };
+  std::stable_sort(problems.begin(), problems.end(),
+                   [&](const Problem& a, const Problem& b) { return place(a) < place(b); });
+}
+
+PlanAnswer show(const PlanWords& own, plan::Engine engine,
+                const base::Result<plan::Plan, plan::PlanRefusal>& result) {
+  const std::string json = result.ok() ? plan::json_text(*result) : plan::json_text(engine, result.error());
+  const int code = result.ok() ? kDone : kRefused;
+  if (own.diff) {
+    const auto text = base::read_text_file(*own.diff);
+    const auto old_plan =
+        text.ok() ? base::parse_json(*text, *own.diff) : base::Result<base::Json>(text.error());
+    if (!old_plan.ok())
+      return {.code = kRefused, .out = "", .err = "refused: " + base::to_string(old_plan.error()) + "\n"};
+    const auto new_plan = base::parse_json(json, "plan");
+    std::string lines;
+    for (const std::string& line : plan::differences(*old_plan, *new_plan)) lines += line + "\n";
+    return {.code = code, .out = lines.empty() ? "no difference\n" : lines, .err = ""};
+  }
+  if (own.json) return {.code = code, .out = json + "\n", .err = ""};
+  if (result.ok()) return {.code = code, .out = plan::plan_text(*result), .err = ""};
+  return {.code = code, .out = "", .err = plan::refusal_text(engine, result.error())};
+}
+
+plan::Environment process_environment() {
+  plan::Environment environment;
+  for (const char* name : {"VLLM_PP_LAYER_PARTITION", "VLLM_DP_SIZE"}) {
+    if (const char* value = std::getenv(name)) environment[name] = value;
+  }
+  return environment;
+}
+
+}  // namespace
+
+PlanAnswer answer_plan(std::span<const std::string> words, const plan::Environment& environment) {
+  PlanWords own;
+  plan::Engine engine = plan::Engine::Outrider;
+  plan::Environment variables = environment;
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  std::vector<std::string> judged;
+  take_own_words(words.subspan(0, static_cast<std::size_t>(dashes - words.begin())), own, judged);
+  if (dashes != words.end()) {
+    for (const std::string& word : judged) {
+      own.problems.push_back(cli_problem("flag:" + base::printable(word), "",
+                                         "word " + base::printable(word) + " stands in front of --",
+                                         "move it behind the pasted command"));
+    }
+    plan::PastedCommand pasted =
+        plan::parse_pasted(words.subspan(static_cast<std::size_t>(dashes - words.begin()) + 1));
+    engine = pasted.engine;
+    for (auto& [name, value] : pasted.environment) variables[name] = value;
+    for (Problem& problem : pasted.problems) own.problems.push_back(std::move(problem));
+    judged.clear();
+    take_own_words(pasted.rest, own, judged);
+  }
+  if (own.explain) return explain(own);
+  std::vector<Problem> problems = std::move(own.problems);
+  if (own.as) {
+    if (const auto named = plan::parse_engine(*own.as)) {
+      engine = *named;
+    } else {
+      problems.push_back(cli_problem("flag:--as", base::printable(*own.as),
+                                     "--as " + base::printable(*own.as) + " is no engine",
+                                     "outrider, vllm or trtllm"));
+    }
+  }
+  plan::Machine machine;
+  read_machine(own, machine, problems);
+  plan::CommandLine command = plan::parse_command_line(judged, engine, variables);
+  for (Problem& problem : command.problems) problems.push_back(std::move(problem));
+  PlanInputs inputs = read_plan_inputs(command);
+  for (Problem& problem : inputs.problems) problems.push_back(std::move(problem));
+  if (!inputs.facts) {
+    OUTRIDER_CHECK(!problems.empty());
+    sort_by_table(problems);
+    return show(own, engine, plan::PlanRefusal{std::move(problems)});
+  }
+  auto result = plan::plan(command.intent, *inputs.facts, machine);
+  if (!result.ok()) merge_problems(problems, result.error().problems);
+  if (problems.empty()) return show(own, engine, result);
+  sort_by_table(problems);
+  return show(own, engine, plan::PlanRefusal{std::move(problems)});
+}
+
+int run_plan(std::span<const std::string> words) {
+  std::vector<base::Flag> flags = own_flags();
+  for (base::Flag& flag : plan::plan_flags()) flags.push_back(std::move(flag));
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (printed_help(
+          words.subspan(0, static_cast<std::size_t>(dashes - words.begin())),
+          "plan --model DIR [flags]\n       outrider plan [--as ENGINE] [--json] -- vllm serve MODEL ...",
+          "What would run on which rank, or every reason why not. Reads config.json only: no weights, no "
+          "devices.\n"
+          "Behind -- a vLLM command line is judged as it was typed, variables in front included.",
+          flags)) {
+    return kDone;
+  }
+  const PlanAnswer answer = answer_plan(words, process_environment());
+  std::fputs(answer.out.c_str(), stdout);
+  std::fputs(answer.err.c_str(), stderr);
+  return answer.code;
+}
+
+}  // namespace outrider::cli
