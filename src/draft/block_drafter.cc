@@ -165,8 +165,8 @@ void BlockDrafter::settle(base::SequenceId sequence, std::int64_t length) {
   state.table.truncate(state.length);
 }
 
-// The context writer: C = RMSNorm(W_fc F), once for all layers; each layer's own keys and values of it
-// (dspark.md 2.1, 2.3).
+// The context writer: C = RMSNorm(W_fc F), once for all layers; each layer's own keys and values of
+// it.
 void BlockDrafter::observe(std::span<const Observation> observations) {
   const base::Stopwatch watch(times_.context);
   const std::int64_t width = plan_.shape.backbone.hidden_width;
@@ -301,7 +301,7 @@ void BlockDrafter::choose_drafts(std::span<const DraftRequest> requests,
     const auto h = slots.row_range(slot * count, count);
     const int k = slot - first_slot;
     if (markov_) markov_->embed(executor_, previous_, e);
-    if (k < 0) {  // the slot that predicts nothing: an rnn takes a step all the same (dspark.md 2.4)
+    if (k < 0) {  // the slot that predicts nothing: an rnn takes a step all the same
       if (markov_) markov_->derive_input(executor_, h, e, workspace_.matrix(Slot::Gated, count, rank));
       continue;
     }

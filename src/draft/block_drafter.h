@@ -2,7 +2,7 @@
 // checkpoint/drafter_shape.h. Context rows, made of the target's taps, give keys and values; a block of slots
 // [anchor, mask ...] reads them without a causal mask; a sequential head chooses the drafts from left to
 // right. Slots S and drafts N are two numbers: with N below the block's own count the full block runs and the
-// first N drafts count (dspark.md 4.1).
+// first N drafts count, since a shorter block would see other masks than it was trained with.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // The small heads of a block drafter: the sequential (Markov) head, a low-rank bias on the logits from the
-// token before (dspark.md 2.4), and the confidence head (2.6). Both work row by row: one row is one
+// token before, and the confidence head (DSpark, arXiv 2607.05147). Both work row by row: one row is one
 // sequence's current draft.
 #pragma once
 

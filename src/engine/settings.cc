@@ -29,7 +29,7 @@ void require_at_least(base::Inspector& inspector, const char* field, std::int64_
                                      .remedy = ""});
 }
 
-// N drafts and S slots (dspark.md 4.1): S as trained unless N needs more, or as asked if that is enough for
+// N drafts and S slots: S as trained unless N needs more, or as asked if that is enough for
 // N.
 struct BlockNumbers {
   int drafts, slots;

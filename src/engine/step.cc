@@ -357,7 +357,7 @@ void Engine::collect_draft_requests() {
 
 // How many of the drafts are worth their rows. A threshold and the early stop judge a draft without knowing
 // it, so that they bias nothing; the best total over all lengths is for drafts that are a function of what
-// came before (dspark.md 5.3).
+// came before (losslessness of the scheduler in the DSpark paper, arXiv 2607.05147).
 void Engine::cut_proposals() {
   const auto keep = [](decode::Proposal& proposal, std::size_t count) {
     proposal.tokens.resize(count);

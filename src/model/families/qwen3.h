@@ -1,4 +1,4 @@
-// Qwen3, dense and mixture of experts (targets.md 5; transformers' qwen3 and qwen3_moe): pre-norm layers of
+// Qwen3, dense and mixture of experts (as transformers' qwen3 and qwen3_moe): pre-norm layers of
 // grouped-query attention with per-head q and k norms, full rotary embedding, SwiGLU.
 #pragma once
 
