@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/cost_file.h"
 #include "cli/generate_flags.h"
+#include "cli/plan_engine.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "engine/engine.h"
@@ -249,8 +250,13 @@ base::Result<int> run_requests(engine::Engine& engine, const GenerateOptions& op
   return failed ? kFailed : kDone;
 }
 
-base::Result<int> generate(const GenerateOptions& options) {
+base::Result<int> generate(GenerateOptions options) {
   OUTRIDER_TRY(const Loaded loaded, open_checkpoints(options));
+  OUTRIDER_TRY(EngineFlags planned, plan_engine(options.model, {.settings = options.engine,
+                                                                .load_format = options.load_format,
+                                                                .overrides = options.overrides,
+                                                                .draft_model = options.draft_model}));
+  options.engine = std::move(planned.settings);
   base::Inspector inspector;
   decode::check_sampling(options.sampling, loaded.target.shape.vocabulary, inspector);
   auto requests = build_requests(options, loaded);

@@ -307,6 +307,43 @@ TEST(PlanDocuments, RefusalsAreThoseOfTheTable) {
       << "write it anew: outrider plan --explain all --markdown > docs/refusals.md";
 }
 
+// Words of a shell line: blanks separate, single quotes hold together.
+std::vector<std::string> shell_words(const std::string& line) {
+  std::vector<std::string> words;
+  bool quoted = false, open = false;
+  for (const char c : line) {
+    if (c == '\'') {
+      quoted = !quoted;
+    } else if (c == ' ' && !quoted) {
+      open = false;
+      continue;
+    }
+    if (!open) words.emplace_back();
+    open = true;
+    if (c != '\'') words.back() += c;
+  }
+  return words;
+}
+
+TEST(PlanDocuments, TheGuideShowsWhatIsPrinted) {
+  const auto guide = base::read_text_file(OUTRIDER_TEST_DATA "/../../docs/plan.md");
+  ASSERT_TRUE(guide.ok());
+  const fs::path before = fs::current_path();
+  fs::current_path(OUTRIDER_TEST_DATA "/plan/configs");
+  const std::string opening = "```text\n$ outrider plan ";
+  int shown = 0;
+  for (std::size_t at = 0; (at = guide->find(opening, at)) != std::string::npos; ++shown) {
+    at += opening.size();
+    std::string block = guide->substr(at, guide->find("\n```", at) - at);
+    for (std::size_t cut; (cut = block.find("\\\n   ")) != std::string::npos;) block.erase(cut, 5);
+    const std::size_t line = block.find('\n');
+    const PlanAnswer answer = answer_plan(shell_words(block.substr(0, line)), {});
+    EXPECT_EQ(block.substr(line + 1) + "\n", answer.out + answer.err);
+  }
+  fs::current_path(before);
+  EXPECT_EQ(shown, 3);
+}
+
 TEST(PlanDocuments, EveryRuleExplainsItself) {
   std::set<std::string_view> ids;
   for (const plan::Rule* rule : plan::all_rules()) {

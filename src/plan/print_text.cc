@@ -248,11 +248,12 @@ std::string plan_text(const Plan& plan) {
     text += "\nderivations\n";
     for (const Derivation& derivation : plan.derivations) {
       const bool note = derivation.from == derivation.to;
-      const std::string source =
-          derivation.field.starts_with("draft.") && !derivation.from.is_null() ? " (target " : " (given ";
-      const std::string head = note ? "note " + derivation.field
-                                    : "derived " + derivation.field + " = " + value_text(derivation.to) +
-                                          source + value_text(derivation.from) + ")";
+      const bool given = !derivation.from.is_null();
+      const std::string source = derivation.field.starts_with("draft.") ? " (target " : " (given ";
+      const std::string from = given ? source + value_text(derivation.from) + ")" : " (not given)";
+      const std::string head = note
+                                   ? "note " + derivation.field
+                                   : "derived " + derivation.field + " = " + value_text(derivation.to) + from;
       text += wrapped("  " + head + ": " + derivation.why, 6) + "\n";
     }
   }

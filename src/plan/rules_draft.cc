@@ -133,12 +133,22 @@ void check_b14(const Question& q, Reporter& out) {
       "choose a multiple");
 }
 
+// A block drafter without a Markov head is both: DSpark of rank 0 and DFlash. Outrider reads the head where
+// there is one, whatever of the two names it is given.
+bool serves(const Question& q, const checkpoint::DrafterFacts& drafter, DraftMethod asked) {
+  if (drafter.method == asked) return true;
+  const auto is_block = [](DraftMethod method) {
+    return method == DraftMethod::DSpark || method == DraftMethod::DFlash;
+  };
+  return is_block(drafter.method) && is_block(asked) && (q.is(Engine::Outrider) || !drafter.markov);
+}
+
 // A class of another family than the config's keys: told only where the class names one of the families that
 // are read by keys of their own; a plain Llama class is what many converters write.
 void check_b15(const Question& q, Reporter& out) {
   if (!q.view) return;
   const bool own_file = !q.view->inside_target && !q.view->native_elsewhere;
-  if (own_file && q.intent.draft->method && q.method.kind && q.view->drafter->method != *q.method.kind) {
+  if (own_file && q.intent.draft->method && q.method.kind && !serves(q, *q.view->drafter, *q.method.kind)) {
     const std::string found(checkpoint::name_of(q.view->drafter->method));
     out.refuse("draft.method", q.method.name,
                "draft: method=" + q.method.name + " but the file is a drafter of kind " + found,
