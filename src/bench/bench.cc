@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/inspector.h"
+#include "base/strings.h"
+#include "bench/accuracy.h"
+#include "bench/drafting.h"
 #include "bench/parts.h"
 #include "model/families.h"
 
@@ -25,6 +29,13 @@ std::int64_t positions_needed(const Settings& settings) {
   std::int64_t positions = settings.context + settings.decode_tokens + 1;
   if (asks_for(settings, Part::Prefill)) {
     for (const std::int64_t tokens : settings.prefill_tokens) positions = std::max(positions, tokens);
+  }
+  if (asks_for(settings, Part::Speculate)) {
+    positions = std::max(positions, settings.context + settings.output_tokens + 1);
+    for (const Prompt& prompt : settings.prompts) {
+      positions =
+          std::max(positions, static_cast<std::int64_t>(prompt.tokens.size()) + settings.output_tokens + 1);
+    }
   }
   for (const int rows : settings.verify_rows) positions = std::max(positions, settings.context + rows);
   return positions;
@@ -64,6 +75,18 @@ std::string format_text(const engine::EnginePlan& plan) {
   return plan.arithmetic == kernels::Arithmetic::Bfloat16 ? "bfloat16" : "float32";
 }
 
+// Weights that are packed are what they are packed to, whether that was asked for or not.
+base::Result<engine::EnginePlan> derive_plan(const Question& question, bool with_drafter) {
+  engine::EngineSettings engine = question.engine;
+  if (!with_drafter) engine.speculative.reset();
+  engine.sequence_tokens_max = positions_needed(question.settings);
+  std::optional<checkpoint::DrafterShape> drafter;
+  if (with_drafter && question.drafter != nullptr) drafter = question.drafter->shape;
+  OUTRIDER_TRY(engine::EnginePlan plan, engine::derive_engine_plan(engine, question.target->shape, drafter));
+  if (!plan.quantization) plan.quantization = question.target->weights->packed_quantization();
+  return plan;
+}
+
 void state_facts(const Question& question, Report& report) {
   report.facts = {{"machine", processor_name()},
                   {"threads", std::to_string(question.engine.thread_count)},
@@ -83,6 +106,74 @@ void measure_target(const Subject& subject, const Listener& listener, Report& re
   }
 }
 
+// Parts that fail say so by a refusal, which ends the run.
+template <class Measure>
+base::Result<base::Done> add_part(const MachineProbe& probe, const Listener& listener, Part part,
+                                  Report& report, Measure measure) {
+  std::optional<base::Refusal> refusal;
+  report.parts.push_back(with_probes(probe, listener, name_of(part), [&]() -> PartReport {
+    base::Result<PartReport> result = measure();
+    if (result.ok()) return std::move(*result);
+    refusal = std::move(result).error();
+    return {.part = name_of(part)};
+  }));
+  if (refusal) return std::move(*refusal);
+  return base::Done{};
+}
+
+base::Result<base::Done> measure_drafter(const Question& question, const Listener& listener,
+                                         kernels::Executor& executor, const MachineProbe& probe,
+                                         const std::shared_ptr<model::Model>& model, Report& report) {
+  const Settings& settings = question.settings;
+  if (!asks_for(settings, Part::Draft) && !asks_for(settings, Part::Speculate)) return base::Done{};
+  OUTRIDER_TRY(const engine::EnginePlan plan, derive_plan(question, /*with_drafter=*/true));
+  const DraftSubject subject{
+      .target = model,
+      .executor = executor,
+      .probe = probe,
+      .settings = settings,
+      .plan = plan,
+      .draft_source = question.drafter ? question.drafter->weights.get() : nullptr,
+      .end_tokens = settings.prompts.empty() ? std::vector<base::TokenId>{} : question.target->end_token_ids};
+  if (asks_for(settings, Part::Draft)) {
+    OUTRIDER_TRY_DONE(add_part(probe, listener, Part::Draft, report, [&] { return measure_draft(subject); }));
+  }
+  if (asks_for(settings, Part::Speculate)) {
+    OUTRIDER_TRY_DONE(
+        add_part(probe, listener, Part::Speculate, report, [&] { return measure_speculate(subject); }));
+  }
+  return base::Done{};
+}
+
+bool needs_model(const Settings& settings) {
+  return std::any_of(settings.parts.begin(), settings.parts.end(),
+                     [](Part part) { return part != Part::Machine && part != Part::Accuracy; });
+}
+
+// Everything that needs the target's weights in memory.
+base::Result<base::Done> measure_model(const Question& question, const Listener& listener, Report& report) {
+  const Settings& settings = question.settings;
+  OUTRIDER_TRY(const engine::EnginePlan plan, derive_plan(question, /*with_drafter=*/false));
+  kernels::Executor executor(plan.target, plan.thread_count, plan.arithmetic);
+  const double start = base::seconds_now();
+  OUTRIDER_TRY(
+      const std::shared_ptr<model::Model> model,
+      model::load_model(executor, plan.shape, *question.target->weights,
+                        {.position_count = plan.sequence_tokens_max + 1,
+                         .load = {.quantization = plan.quantization, .on_progress = listener.on_load}}));
+  report.facts.emplace_back("load seconds", base::to_text(static_cast<float>(base::seconds_now() - start)));
+  report.facts.emplace_back("weights", format_text(plan));
+  report.facts.emplace_back("weight bytes", std::to_string(model->weight_bytes()));
+  const MachineProbe probe(executor, settings.probe_seconds);
+  {
+    const int sequences = *std::max_element(settings.verify_rows.begin(), settings.verify_rows.end());
+    TargetRun run(executor, *model, plan.cache, sequences, plan.sequence_tokens_max);
+    run.fill(settings.context);
+    measure_target({.run = run, .probe = probe, .settings = settings, .plan = plan}, listener, report);
+  }
+  return measure_drafter(question, listener, executor, probe, model, report);
+}
+
 }  // namespace
 
 base::Result<Report> run_bench(const Question& question, const Listener& listener) {
@@ -99,26 +190,13 @@ base::Result<Report> run_bench(const Question& question, const Listener& listene
                                            settings.probe_seconds, settings.repeats));
     report.parts.back().foreign_cores = watch.foreign_cores();
   }
-  if (question.target == nullptr) return report;
-
-  engine::EngineSettings engine = question.engine;
-  engine.speculative.reset();
-  engine.sequence_tokens_max = positions_needed(settings);
-  OUTRIDER_TRY(const engine::EnginePlan plan,
-               engine::derive_engine_plan(engine, question.target->shape, std::nullopt));
-  kernels::Executor executor(plan.target, plan.thread_count, plan.arithmetic);
-  OUTRIDER_TRY(
-      const std::shared_ptr<model::Model> model,
-      model::load_model(executor, plan.shape, *question.target->weights,
-                        {.position_count = plan.sequence_tokens_max + 1,
-                         .load = {.quantization = plan.quantization, .on_progress = listener.on_load}}));
-  report.facts.emplace_back("weights", format_text(plan));
-  report.facts.emplace_back("weight bytes", std::to_string(model->weight_bytes()));
-  const MachineProbe probe(executor, settings.probe_seconds);
-  const int sequences = *std::max_element(settings.verify_rows.begin(), settings.verify_rows.end());
-  TargetRun run(executor, *model, plan.cache, sequences, plan.sequence_tokens_max);
-  run.fill(settings.context);
-  measure_target({.run = run, .probe = probe, .settings = settings, .plan = plan}, listener, report);
+  if (asks_for(settings, Part::Accuracy)) {
+    if (listener.on_part) listener.on_part("accuracy");
+    OUTRIDER_TRY(const engine::EnginePlan plan, derive_plan(question, /*with_drafter=*/false));
+    OUTRIDER_TRY(PartReport part, measure_accuracy(settings, plan, *question.target));
+    report.parts.push_back(std::move(part));
+  }
+  if (needs_model(settings)) OUTRIDER_TRY_DONE(measure_model(question, listener, report));
   return report;
 }
 

@@ -43,11 +43,24 @@ base::Result<std::unique_ptr<Engine>> Engine::open(EnginePlan plan, const checkp
                model::load_model(engine->executor_, made.shape, source,
                                  {.position_count = position_count(made),
                                   .load = {.quantization = made.quantization, .on_progress = on_progress}}));
-  if (made.draft) {
-    OUTRIDER_TRY(engine->drafter_,
-                 open_drafter(engine->executor_, *made.draft, draft_source, *engine->model_, on_progress));
-  }
+  OUTRIDER_TRY_DONE(engine->add_drafter(draft_source, on_progress));
   return engine;
+}
+
+base::Result<std::unique_ptr<Engine>> Engine::open_on(std::shared_ptr<model::Model> model, EnginePlan plan,
+                                                      const checkpoint::TensorSource* draft_source,
+                                                      const OnProgress& on_progress) {
+  std::unique_ptr<Engine> engine(new Engine(std::move(plan)));
+  engine->model_ = std::move(model);
+  OUTRIDER_TRY_DONE(engine->add_drafter(draft_source, on_progress));
+  return engine;
+}
+
+base::Result<base::Done> Engine::add_drafter(const checkpoint::TensorSource* draft_source,
+                                             const OnProgress& on_progress) {
+  if (!plan_.draft) return base::Done{};
+  OUTRIDER_TRY(drafter_, open_drafter(executor_, *plan_.draft, draft_source, *model_, on_progress));
+  return base::Done{};
 }
 
 base::Result<base::SequenceId> Engine::submit(Request request, TokenSink* sink) {

@@ -37,6 +37,11 @@ class Engine {
   static base::Result<std::unique_ptr<Engine>> open(EnginePlan plan, const checkpoint::TensorSource& source,
                                                     const checkpoint::TensorSource* draft_source,
                                                     const OnProgress& on_progress = {});
+  // The same on weights that are loaded already, by several engines in turn, one of them at a time. They must
+  // have been loaded for this plan's arithmetic, and for as many positions.
+  static base::Result<std::unique_ptr<Engine>> open_on(std::shared_ptr<model::Model> model, EnginePlan plan,
+                                                       const checkpoint::TensorSource* draft_source,
+                                                       const OnProgress& on_progress = {});
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -75,6 +80,8 @@ class Engine {
 
  private:
   explicit Engine(EnginePlan plan);
+  base::Result<base::Done> add_drafter(const checkpoint::TensorSource* draft_source,
+                                       const OnProgress& on_progress);
 
   // The rows that one sequence runs in a step: tokens_[computed ..] and then drafts.
   struct Segment {
@@ -112,7 +119,7 @@ class Engine {
 
   EnginePlan plan_;
   kernels::Executor executor_;
-  std::unique_ptr<model::Model> model_;
+  std::shared_ptr<model::Model> model_;
   cache::KvStore store_;
   cache::BlockPool pool_;
   std::unique_ptr<draft::Drafter> drafter_;

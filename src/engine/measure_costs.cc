@@ -102,7 +102,9 @@ double Engine::time_of_draft(const Sequence& probe, double seconds) {
 constexpr schedule::GovernorOptions kOptions{.belief = {.acceptance = 0.9, .weight = 2}};
 
 void Engine::adapt(schedule::StepCosts costs) {
-  if (drafter_) governor_.emplace(std::move(costs), kOptions);
+  if (!drafter_) return;
+  governor_.emplace(std::move(costs), kOptions);
+  calibration_ = {};
 }
 
 }  // namespace outrider::engine
