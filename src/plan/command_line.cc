@@ -387,7 +387,7 @@ void read_environment(const Environment& environment, CommandLine& out) {
   if (const auto partition = environment.find("VLLM_PP_LAYER_PARTITION"); partition != environment.end()) {
     out.intent.pp_layer_partition = partition->second;
   }
-  // vLLM takes the data-parallel size from here where the command line leaves it at 1 (parallel.md 1.1).
+  // vLLM takes the data-parallel size from here where the command line leaves it at 1.
   const auto size = environment.find("VLLM_DP_SIZE");
   if (out.intent.engine != Engine::Vllm || size == environment.end() ||
       out.intent.target.data_parallel_size.value_or(1) > 1)

@@ -13,7 +13,7 @@
 
 namespace outrider::plan {
 
-// What becomes of a field of the target's in its drafter (parallel.md 2.4).
+// What becomes of a field of the target's in its drafter.
 enum class Policy {
   Inherit,   // the target's value, always
   Override,  // the target's value, unless a rule says otherwise
