@@ -26,7 +26,7 @@ struct Flag {
   std::string help;        // one sentence, with the default
   bool repeatable = false;
   std::vector<std::string> short_names = {};  // "-tp"
-  bool many = false;  // takes all words up to the next flag, one use each
+  bool many = false;                          // takes all words up to the next flag, one use each
 };
 
 // One use on the command line; `value` is the text as typed ("true" / "false" for a switch).

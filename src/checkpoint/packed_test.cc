@@ -88,7 +88,8 @@ TEST_F(PackedFile, HoldsMatricesAsTheyArePackedAndAlignedAndPlainTensorsBesideTh
                               second = matrix_of(32, 64, WeightFormat::Int4);
   const std::vector<float> norm = {1, 2, 3};
   std::vector<TensorSpec> expected;
-  for (const char* name : {"a", "b", "c", "norm"}) expected.push_back({.name = name, .shape = {}, .dtype = {}});
+  for (const char* name : {"a", "b", "c", "norm"})
+    expected.push_back({.name = name, .shape = {}, .dtype = {}});
   auto writer = PackedWriter::create(path(), WeightFormat::Int4, expected);
   ASSERT_TRUE(writer.ok());
   writer->add_plain(
