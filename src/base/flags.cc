@@ -149,7 +149,7 @@ class FlagReader {
       : words_(words), flags_(flags), inspector_(inspector), options_(options) {}
 
   FlagValues read() && {
-    for (next_ = 0; next_ < words_.size();) read_word(words_[next_++]);
+    for (next_ = 0; next_ < words_.size();) read_word(apart(words_[next_++]));
     return std::move(values_);
   }
 
@@ -168,12 +168,20 @@ class FlagReader {
     return letter && (options_.unknown_apart || find_short(word) != nullptr);
   }
   const Flag* find_short(std::string_view word) const {
-    const std::string_view name = word.substr(0, word.find('='));
+    const std::string_view name = word.substr(0, word.find_first_of("=."));
     for (const Flag& flag : flags_) {
       if (std::find(flag.short_names.begin(), flag.short_names.end(), name) != flag.short_names.end())
         return &flag;
     }
     return nullptr;
+  }
+  // "-O3": a short name of one letter with a number behind it, as one word. Elsewhere the word stays as it
+  // is.
+  std::string apart(const std::string& typed) const {
+    const bool attached =
+        typed.size() > 2 && typed[0] == '-' && typed[1] != '-' && find_short(typed) == nullptr &&
+        std::isdigit(static_cast<unsigned char>(typed[2])) != 0 && find_short(typed.substr(0, 2)) != nullptr;
+    return attached ? typed.substr(0, 2) + "=" + typed.substr(2) : typed;
   }
   Json& json_of(const std::string& name) {
     for (auto& [known, tree] : values_.json_) {

@@ -54,6 +54,19 @@ TEST(Flags, ReportsEveryProblemWithTheNearestName) {
   EXPECT_NE(parsed.problems.find("--max-tokens: needs a value"), std::string::npos);
 }
 
+TEST(Flags, TakesAValueThatIsAttachedToAShortName) {
+  const std::vector<Flag> flags = {
+      {.name = "--level", .kind = FlagKind::Text, .value_name = "N", .help = "", .short_names = {"-O"}},
+      {.name = "--config", .kind = FlagKind::Json, .value_name = "JSON", .help = "", .short_names = {"-cc"}},
+  };
+  const std::vector<std::string> words = {"-O3", "-cc.mode", "2"};
+  Inspector inspector;
+  const FlagValues values = parse_flags(words, flags, inspector);
+  EXPECT_TRUE(inspector.clean());
+  EXPECT_EQ(*values.text("--level"), "3");
+  EXPECT_EQ(values.json("--config")->excerpt(), R"({"mode":2})");
+}
+
 TEST(Flags, KeepsUnknownFlagsApartWithTheirValuesAndNearestNames) {
   const std::vector<Flag> flags = {
       {.name = "--tensor-parallel-size",

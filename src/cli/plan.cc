@@ -197,7 +197,9 @@ PlanAnswer answer_plan(std::span<const std::string> words, const plan::Environme
         plan::parse_pasted(words.subspan(static_cast<std::size_t>(dashes - words.begin()) + 1));
     engine = pasted.engine;
     for (auto& [name, value] : pasted.environment) variables[name] = value;
-    for (Problem& problem : pasted.problems) own.problems.push_back(std::move(problem));
+    if (!pasted.problems.empty()) {  // another program's words mean something else
+      return show(own, engine, plan::PlanRefusal{std::move(pasted.problems)});
+    }
     judged.clear();
     take_own_words(pasted.rest, own, judged);
   }

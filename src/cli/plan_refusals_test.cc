@@ -307,6 +307,23 @@ TEST(PlanDocuments, RefusalsAreThoseOfTheTable) {
       << "write it anew: outrider plan --explain all --markdown > docs/refusals.md";
 }
 
+TEST(PlanDocuments, DiffTellsWhatChangedFieldByField) {
+  const std::string model = OUTRIDER_TEST_DATA "/plan/configs/qwen3-8b";
+  const fs::path file = fs::path(::testing::TempDir()) / "plan_diff.json";
+  std::ofstream(file)
+      << answer_plan(std::vector<std::string>{"--json", "--model", model, "-tp", "2"}, {}).out;
+  const auto diff = [&](const std::string& ranks) {
+    const std::vector<std::string> words = {"--diff", file.string(), "--model", model, "-tp", ranks};
+    return answer_plan(words, {}).out;
+  };
+  EXPECT_EQ(diff("2"), "no difference\n");
+  const std::string changed = diff("4");
+  EXPECT_NE(changed.find("target.tensor_parallel_size: 2 -> 4\n"), std::string::npos) << changed;
+  EXPECT_NE(changed.find("target.kv_heads_per_rank: 4 -> 2\n"), std::string::npos) << changed;
+  EXPECT_EQ(changed.find("target.max_model_len"), std::string::npos) << changed;
+  fs::remove(file);
+}
+
 // Words of a shell line: blanks separate, single quotes hold together.
 std::vector<std::string> shell_words(const std::string& line) {
   std::vector<std::string> words;

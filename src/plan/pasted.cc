@@ -6,9 +6,46 @@
 #include "plan/command_line.h"
 
 namespace outrider::plan {
+namespace {
 
-PastedCommand parse_pasted(std::span<const std::string> words) {
+// A whole command line in one word, as a shell would part it: blanks, quotes, backslashes.
+std::vector<std::string> split_shell(std::string_view line) {
+  std::vector<std::string> words;
+  char quote = 0;
+  bool open = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote == 0 && std::isspace(static_cast<unsigned char>(c)) != 0) {
+      open = false;
+      continue;
+    }
+    const bool escape = c == '\\' && quote != '\'' && i + 1 < line.size();
+    if (escape && line[i + 1] == '\n') {
+      ++i;
+      continue;
+    }
+    if (!open) words.emplace_back();
+    open = true;
+    if (escape) {
+      words.back() += line[++i];
+    } else if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else {
+      words.back() += c;
+    }
+  }
+  return words;
+}
+
+}  // namespace
+
+PastedCommand parse_pasted(std::span<const std::string> typed) {
   PastedCommand pasted;
+  const bool one_word = typed.size() == 1 && typed[0].find(' ') != std::string::npos;
+  const std::vector<std::string> words =
+      one_word ? split_shell(typed[0]) : std::vector<std::string>(typed.begin(), typed.end());
   std::size_t at = 0;
   const auto is_assignment = [](const std::string& word) {
     const std::size_t equals = word.find('=');

@@ -200,12 +200,17 @@ void check_s3(const Question& q, Reporter& out) {
   const bool has = inside && q.method.kind && inside->method == *q.method.kind;
   const bool dsp_v41 = q.model().model_type.starts_with("deepseek_v41") && is_method(q, DraftMethod::Mtp);
   if (has || dsp_v41) return;
-  const std::string holds =
-      inside ? "holds a drafter of kind " + std::string(checkpoint::name_of(inside->method))
-             : "holds no drafter";
+  if (inside) {  // a DSpark checkpoint never falls back to serial MTP, nor the other way
+    const std::string held(checkpoint::name_of(inside->method));
+    out.refuse("draft.method", q.method.name,
+               "draft: method " + q.method.name +
+                   " has no drafter here: the target's checkpoint holds one of kind " + held,
+               "use method " + held + ", or give \"model\"");
+    return;
+  }
   out.refuse("draft.model", "",
-             "draft: method " + q.method.name + " needs a model: the target's checkpoint " + holds,
-             inside ? "use method " + std::string(checkpoint::name_of(inside->method)) : "add \"model\"");
+             "draft: method " + q.method.name + " needs a model: the target's checkpoint holds no drafter",
+             "add \"model\"");
 }
 
 void check_s5(const Question& q, Reporter& out) {
