@@ -7,6 +7,7 @@
 #include "bench/report.h"
 #include "cli/bench_flags.h"
 #include "cli/commands.h"
+#include "cli/plan_engine.h"
 #include "cli/progress.h"
 #include "text/tokenizer.h"
 
@@ -49,6 +50,10 @@ base::Result<bench::Report> measure(const BenchOptions& options) {
     open.overrides = nullptr;  // they are the target's
     OUTRIDER_TRY(drafter,
                  checkpoint::open_drafter(*options.engine.draft_model, target->shape, open, print_warning));
+  }
+  if (target) {  // judged as every command's flags are; how long sequences get is each part's own choice
+    const base::Result<EngineFlags> judged = plan_engine(*options.model, options.engine);
+    if (!judged.ok()) return judged.error();
   }
   const bench::Question question{.settings = options.settings,
                                  .engine = options.engine.settings,

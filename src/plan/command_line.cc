@@ -115,9 +115,9 @@ class Reader {
     base::for_each_field(out_.intent.target, [&](const auto& field, auto& member) {
       const std::string flag = dashed(field.name);
       for (const FlagUse& use : values.uses()) {
-        if (use.name == flag) read_target(std::string(field.name), field.note, use, member);
+        if (use.name == flag) read_target(std::string(field.name), use, member);
       }
-      if (member && !field.note.engines.has(engine_)) not_ours(flag, field.note);
+      if (member && !field.note.engines.has(engine_)) not_ours(flag);
     });
   }
 
@@ -168,13 +168,12 @@ class Reader {
   std::set<std::string, std::less<>> special_keys_;
 
  private:
-  void not_ours(const std::string& flag, const AskNote& note) {
-    (void)note;
+  void not_ours(const std::string& flag) {
     problem("CLI", "flag:" + flag, "", "flag " + flag + " is vLLM's and not in this engine",
             "leave it out, or judge with --as vllm");
   }
 
-  void read_target(const std::string& name, const AskNote&, const FlagUse& use, std::optional<bool>& member) {
+  void read_target(const std::string& name, const FlagUse& use, std::optional<bool>& member) {
     if (use.value == "true" || use.value == "false") {
       member = use.value == "true";
     } else {
@@ -182,8 +181,7 @@ class Reader {
               "target: " + name + " is a switch and takes no value");
     }
   }
-  void read_target(const std::string& name, const AskNote&, const FlagUse& use,
-                   std::optional<std::int64_t>& member) {
+  void read_target(const std::string& name, const FlagUse& use, std::optional<std::int64_t>& member) {
     if (name == "max_model_len" && (use.value == "auto" || use.value == "-1")) {
       member.reset();
       return;
@@ -196,15 +194,14 @@ class Reader {
       problem("CLI", "target." + name, base::printable(use.value), "target: " + name + " must be an integer");
     }
   }
-  void read_target(const std::string& name, const AskNote&, const FlagUse& use,
-                   std::optional<std::string>& member) {
+  void read_target(const std::string& name, const FlagUse& use, std::optional<std::string>& member) {
     if (auto wrong = word_problem(name, "target." + name, use.value, engine_)) {
       out_.problems.push_back(std::move(*wrong));
     } else {
       member = use.value;
     }
   }
-  void read_target(const std::string& name, const AskNote&, const FlagUse& use, std::optional<Json>& member) {
+  void read_target(const std::string& name, const FlagUse& use, std::optional<Json>& member) {
     merge_whole_or_dotted(use, "target." + name, member);
   }
 

@@ -19,7 +19,6 @@ using Environment = std::map<std::string, std::string>;
 struct CommandLine {
   Intent intent;
   std::vector<Problem> problems;
-  std::vector<Derivation> notes;         // known flags that have no part in a plan
   std::optional<std::string> eplb_path;  // --eplb-config named a file: for the caller to read
 };
 
