@@ -49,8 +49,8 @@ struct Question {
   bool is(Engine which) const { return engine == which; }
 };
 
-// Sizes as rules multiply them: at least 1, and no more than a product can take.
-inline constexpr std::int64_t kSizeMax = std::int64_t{1} << 20;
+// Sizes as rules multiply them: at least 1, and so small that the product of four fits.
+inline constexpr std::int64_t kSizeMax = std::int64_t{1} << 15;
 constexpr std::int64_t size_of(std::int64_t asked) {
   return asked < 1 ? 1 : asked > kSizeMax ? kSizeMax : asked;
 }

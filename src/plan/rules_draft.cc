@@ -282,7 +282,7 @@ void check_s15(const Question& q, Reporter& out) {
            "", "synthetic acceptance is for rejection_sample_method=synthetic only");
   }
   const std::int64_t k = q.drafting ? q.drafting->num_speculative_tokens : 0;
-  if (asked.synthetic_acceptance_length && k > 0) {
+  if (asked.synthetic_acceptance_length && sane(k)) {
     const double length = *asked.synthetic_acceptance_length;
     if (length < 1 || length > static_cast<double>(k + 1)) {
       refuse("synthetic_acceptance_length", Json(length).excerpt(),

@@ -91,7 +91,8 @@ void check_d5(const Question& q, Reporter& out) {
       return;
     if (q.intent.eplb_file && q.intent.eplb_file->num_slots) {
       const std::int64_t slots = *q.intent.eplb_file->num_slots;
-      if (role.name == "draft" || slots % ranks == 0) return;  // one number for both roles, told once
+      constexpr std::int64_t kSlotsMax = std::int64_t{1} << 17;                     // D17 tells of more
+      if (role.name == "draft" || slots > kSlotsMax || slots % ranks == 0) return;  // told once for both
       out.refuse(
           "eplb.num_slots", text(slots),
           role.says("num_slots=" + text(slots) + " not divisible by ep=" + text(ranks)),
