@@ -111,7 +111,9 @@ void read_machine(const PlanWords& own, plan::Machine& machine, std::vector<Prob
                                    "{\"nodes\":1,\"devices_per_node\":8}"));
     return;
   }
-  for (const auto& [key, value] : *parsed->object()) {
+  for (const base::Json::Member& entry : *parsed->object()) {
+    const std::string& key = entry.first;  // clang 14 captures no structured binding
+    const base::Json& value = entry.second;
     bool known = false;
     base::for_each_field(machine, [&](const auto& field, auto& member) {
       if (field.name != key) return;

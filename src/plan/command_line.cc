@@ -153,7 +153,9 @@ class Reader {
   template <class Asked>
   void read_object(const Json& object, Asked& asked, const std::string& key_prefix,
                    const std::string& field_prefix) {
-    for (const auto& [key, value] : *object.object()) {
+    for (const Json::Member& entry : *object.object()) {
+      const std::string& key = entry.first;  // clang 14 captures no structured binding
+      const Json& value = entry.second;
       if (key_prefix.empty() && special_keys_.contains(key)) continue;
       bool known = false;
       base::for_each_field(asked, [&](const auto& field, auto& member) {
