@@ -50,6 +50,8 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   if (opened.size == 0) return file;
   void* data = ::mmap(nullptr, opened.size, PROT_READ, MAP_PRIVATE, opened.descriptor, 0);
   if (data == MAP_FAILED) return refuse_path(path, std::string("cannot be mapped: ") + std::strerror(errno));
+  // Where the file system can, it then reads and maps in huge pages; a hint, so that its failure is none.
+  (void)::madvise(data, opened.size, MADV_HUGEPAGE);
   file.data_ = static_cast<const std::byte*>(data);
   file.size_ = opened.size;
   file.guard_ = guard_range(file.data_, file.size_);

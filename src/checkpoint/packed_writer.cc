@@ -11,6 +11,7 @@
 namespace outrider::checkpoint {
 namespace {
 
+constexpr std::size_t kWriteBytes = std::size_t{2} << 20;
 constexpr std::size_t kPrefix = 8;  // safetensors: the header's length
 
 std::string partial(const std::string& path) { return path + ".partial"; }
@@ -46,6 +47,8 @@ base::Result<PackedWriter> PackedWriter::create(const std::string& path, kernels
   writer.header_bytes_ = header_room(expected);
   writer.file_.reset(std::fopen(partial(path).c_str(), "wbx"));  // x: never over a file that is there
   if (!writer.file_) return refuse_write(partial(path));
+  writer.buffer_.resize(kWriteBytes);
+  (void)std::setvbuf(writer.file_.get(), writer.buffer_.data(), _IOFBF, writer.buffer_.size());
   const std::string room(kPrefix + writer.header_bytes_, ' ');
   writer.write(room.data(), room.size());
   return writer;

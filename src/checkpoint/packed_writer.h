@@ -46,6 +46,8 @@ class PackedWriter {
   std::string header() const;
 
   std::string path_;
+  // Writes of whole, aligned 2 MiB let the system cache the file in huge pages, which readers then map.
+  std::vector<char> buffer_;  // outlives file_
   std::unique_ptr<std::FILE, Close> file_;
   std::size_t header_bytes_ = 0;  // room kept
   PackedContents contents_ = {};
