@@ -34,7 +34,8 @@ def verify_curve(name):
 
 def svg(parts):
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
-            f'font-size="13">\n<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n")
+            f'font-size="13">\n<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>\n'
+            + "\n".join(parts) + "\n</svg>\n")
 
 
 def text(x, y, words, anchor="start", colour="#222", size=13):
@@ -60,8 +61,8 @@ def line_chart(title, curves, x_name, y_name, x_most, y_most):
     for i, (name, points, dash) in enumerate(curves):
         colour = COLOURS[i % len(COLOURS)]
         parts.append(line([at(x, min(y, y_most)) for x, y in points], colour, dash))
-        parts += [line([(WIDTH - RIGHT + 12, TOP + 10 + 20 * i), (WIDTH - RIGHT + 36, TOP + 10 + 20 * i)], colour, dash),
-                  text(WIDTH - RIGHT + 42, TOP + 14 + 20 * i, name, size=12)]
+        x, y = WIDTH - RIGHT + 12, TOP + 10 + 20 * i
+        parts += [line([(x, y), (x + 24, y)], colour, dash), text(x + 30, y + 4, name, size=12)]
     return svg(parts)
 
 
