@@ -81,10 +81,16 @@ base::Result<base::Done> open_tokenizer(const GenerateOptions& options, Loaded& 
                                   options.model + "/config.json");
   }
   const bool has_file = ::access((options.model + "/tokenizer.json").c_str(), F_OK) == 0;
+  if (has_file) return std::move(tokenizer).error();
   const bool text_needed =
       !options.stops.empty() || std::any_of(options.prompts.begin(), options.prompts.end(),
                                             [](const PromptSource& p) { return p.kind != PromptKind::Ids; });
-  if (has_file || text_needed) return std::move(tokenizer).error();
+  if (text_needed) {
+    return base::refuse({.field = options.model,
+                         .found = "",
+                         .rule = "has no tokenizer.json, which prompts and stops as text need",
+                         .remedy = "give --prompt-ids"});
+  }
   return base::Done{};
 }
 

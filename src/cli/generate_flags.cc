@@ -43,7 +43,9 @@ const std::vector<Flag> kFlags = {
     {"--logprobs", FlagKind::Integer, "N",
      "with --json: each token's log-probability and the N likeliest (at most 20)"},
     {"--json", FlagKind::Switch, "", "print one JSON object instead of text"},
-    {"--trace-rounds", FlagKind::Switch, "", "with --json: every draft-and-verify round"},
+    {"--trace-rounds", FlagKind::Switch, "",
+     "with --json: every draft-and-verify round, as verified: the last may reach behind the end of the text, "
+     "as may the figures"},
     {"--adaptive", FlagKind::Switch, "",
      "let measured costs and estimated survival pick how many tokens to draft and verify, down to none (on "
      "with a drafter, but for "

@@ -1,5 +1,7 @@
 // The program: picks a command. The only place that exits.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -43,5 +45,11 @@ int run(const std::vector<std::string>& words) {
 }  // namespace outrider::cli
 
 int main(int argc, char** argv) {
-  return outrider::cli::run(std::vector<std::string>(argv + 1, argv + argc));
+  const int exit_code = outrider::cli::run(std::vector<std::string>(argv + 1, argv + argc));
+  // What could not be written is lost: a script must not take half an answer for a whole one.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fprintf(stderr, "failed: stdout could not be written: %s\n", std::strerror(errno));
+    return exit_code == outrider::cli::kDone ? outrider::cli::kFailed : exit_code;
+  }
+  return exit_code;
 }

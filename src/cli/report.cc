@@ -68,7 +68,12 @@ void write_figures(base::JsonWriter& json, const engine::Figures& figures) {
       .value(figures.prefill_seconds)
       .key("decode_seconds")
       .value(figures.decode_seconds);
-  json.key("draft_seconds").value(figures.draft_seconds).key("verify_seconds").value(figures.verify_seconds);
+  json.key("draft_seconds")
+      .value(figures.draft_seconds)
+      .key("decode_draft_seconds")
+      .value(figures.decode_draft_seconds)
+      .key("verify_seconds")
+      .value(figures.verify_seconds);
   json.key("prompt_tokens_per_second")
       .value(ratio(static_cast<double>(figures.prompt_tokens), figures.prefill_seconds));
   json.key("output_tokens_per_second").value(generation_rate(figures));

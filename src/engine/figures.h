@@ -1,4 +1,5 @@
-// What a run cost and what drafting gained: plain sums, to be printed or compared.
+// What a run cost and what drafting gained: plain sums, to be printed or compared. A round counts as it was
+// verified: the drafts of the last one may reach behind the end of the text.
 #pragma once
 
 #include <cstdint>
