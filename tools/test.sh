@@ -45,7 +45,7 @@ build() {
   mkdir -p "build/$preset"
   if ! { cmake --preset "$preset" -DOUTRIDER_TESTS="$([ "$preset" = fuzz ] && echo OFF || echo ON)" &&
          cmake --build --preset "$preset" -j "$jobs" --target "$@"; } >"$log" 2>&1; then
-    grep -E "error|FAILED" "$log" | cut -c1-300 | head -n 40
+    grep -iE "error|failed|killed" "$log" | cut -c1-300 | head -n 40
     return 1
   fi
 }
