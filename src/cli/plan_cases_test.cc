@@ -1,6 +1,7 @@
 // Every case of tests/data/plan/cases.json: command lines with the known verdict, problems and derived
 // values.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -66,7 +67,8 @@ std::string lower(std::string text) {
 class CaseRun {
  public:
   explicit CaseRun(const Json& item)
-      : item_(item), folder_(fs::path(::testing::TempDir()) / ("plan_" + name())) {
+      : item_(item),
+        folder_(fs::path(::testing::TempDir()) / ("plan_" + std::to_string(::getpid()) + "_" + name())) {
     fs::remove_all(folder_);
     for (const char* role : {"target", "draft"}) {
       const std::string* model = item.find(role)->string();

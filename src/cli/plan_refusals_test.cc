@@ -1,6 +1,7 @@
 // One snapshot per rule, and runs with several faults: tests/data/plan_refusals.txt has every command with
 // its refusal, as text. UPDATE_SNAPSHOTS=1 writes the file anew; it is then reviewed as a diff.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -234,7 +235,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 class PlanRefusals : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / "plan_refusals";
+    folder_ = fs::path(::testing::TempDir()) / ("plan_refusals_" + std::to_string(::getpid()));
     fs::remove_all(folder_);
     for (const Patched& patched : kPatched) {
       const auto text = base::read_text_file(configs_ + patched.base + "/config.json");
@@ -309,7 +310,8 @@ TEST(PlanDocuments, RefusalsAreThoseOfTheTable) {
 
 TEST(PlanDocuments, DiffTellsWhatChangedFieldByField) {
   const std::string model = OUTRIDER_TEST_DATA "/plan/configs/qwen3-8b";
-  const fs::path file = fs::path(::testing::TempDir()) / "plan_diff.json";
+  const fs::path file =
+      fs::path(::testing::TempDir()) / ("plan_diff_" + std::to_string(::getpid()) + ".json");
   std::ofstream(file)
       << answer_plan(std::vector<std::string>{"--json", "--model", model, "-tp", "2"}, {}).out;
   const auto diff = [&](const std::string& ranks) {
