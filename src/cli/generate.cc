@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/strings.h"
+#include "checkpoint/folder.h"
 #include "checkpoint/hf_config.h"
 #include "cli/commands.h"
 #include "cli/cost_file.h"
@@ -74,6 +75,13 @@ void print_warning(const std::string& text) { std::fprintf(stderr, "warning: %s\
 
 // A tokenizer is needed for text only: prompts given as ids run without one.
 base::Result<base::Done> open_tokenizer(const GenerateOptions& options, Loaded& loaded) {
+  // The tokenizer's files obey the rule of the folder's other files: no link out of it, but for the hub's
+  // cache.
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) {
+    if (!checkpoint::is_folder(options.model)) break;
+    auto file = checkpoint::find_in_folder(options.model, name);
+    if (!file.ok()) return std::move(file).error();
+  }
   auto tokenizer = text::load_tokenizer(options.model);
   if (tokenizer.ok()) {
     loaded.tokenizer = std::move(tokenizer).value();

@@ -1,6 +1,8 @@
 // The contract of `outrider generate`: what scripts rely on, and what is refused.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "base/json.h"
@@ -156,6 +158,20 @@ TEST(Generate, RefusesIdsBeyondTheVocabularyAndPromptsWithoutRoom) {
   EXPECT_EQ(ran.exit_code, kRefused);
   EXPECT_NE(ran.err.find("8 tokens"), std::string::npos) << ran.err;
   EXPECT_EQ(run({"--prompt-ids", "1,2", "--max-model-len", "8", "--max-tokens", "9"}).exit_code, kRefused);
+}
+
+TEST(Generate, RefusesATokenizerThatIsALinkOutOfTheFolder) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("links" + std::to_string(::getpid()));
+  std::filesystem::copy(kTarget, folder);
+  std::filesystem::remove(folder / "tokenizer.json");
+  std::filesystem::create_symlink(kTarget + "/tokenizer.json", folder / "tokenizer.json");
+  testing::internal::CaptureStderr();
+  const int exit_code = run_generate(std::vector<std::string>{"--model", folder.string(), "--prompt", "x"});
+  const std::string err = testing::internal::GetCapturedStderr();
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(exit_code, kRefused);
+  EXPECT_NE(err.find("tokenizer.json"), std::string::npos) << err;
 }
 
 TEST(Generate, RefusesADrafterOfAnotherTargetWithBothValues) {
