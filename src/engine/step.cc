@@ -273,8 +273,7 @@ void Engine::count_round(const Segment& segment, const decode::Verdict& verdict)
     const Sequence& sequence = *segment.sequence;
     governor_->observe(sequence.id, segment.draft_count, verdict.accepted_count);
     if (!sequence.proposal.confidences.empty()) {
-      calibration_.observe(schedule::derive_survival(sequence.proposal.confidences), segment.draft_count,
-                           verdict.accepted_count);
+      calibration_.observe(sequence.proposal.confidences, segment.draft_count, verdict.accepted_count);
     }
   }
   ++figures_.rounds;
@@ -372,7 +371,7 @@ void Engine::cut_proposals() {
   survival_.clear();
   bool are_drawn = false;
   for (std::size_t i = 0; i < proposals_.size(); ++i) {
-    survival_.push_back(calibration_.apply(schedule::derive_survival(proposals_[i].confidences)));
+    survival_.push_back(calibration_.apply(proposals_[i].confidences));
     for (const decode::Distribution& q : proposals_[i].q)
       are_drawn |= !std::holds_alternative<decode::OneHot>(q);
   }

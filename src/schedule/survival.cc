@@ -6,11 +6,19 @@
 
 namespace outrider::schedule {
 
+namespace {
+
+double chance_of(float confidence) {
+  return confidence > 0 ? std::min(static_cast<double>(confidence), 1.0) : 0.0;  // no number: none
+}
+
+}  // namespace
+
 SurvivalCurve derive_survival(std::span<const float> confidences) {
   SurvivalCurve curve;
   double product = 1;
   for (const float confidence : confidences) {
-    product *= confidence > 0 ? std::min(static_cast<double>(confidence), 1.0) : 0.0;
+    product *= chance_of(confidence);
     curve.push_back(product);
   }
   return curve;
@@ -60,30 +68,28 @@ SurvivalCurve AcceptanceAverages::survival(int count) const {
   return curve;
 }
 
-void SurvivalCalibration::observe(std::span<const double> predicted, int verified, int accepted) {
+void SurvivalCalibration::observe(std::span<const float> confidences, int verified, int accepted) {
   OUTRIDER_CHECK(accepted >= 0 && accepted <= verified &&
-                 static_cast<std::size_t>(verified) <= predicted.size());
-  if (positions_.size() < static_cast<std::size_t>(verified))
-    positions_.resize(static_cast<std::size_t>(verified));
-  for (std::size_t i = 0; i < static_cast<std::size_t>(verified); ++i) {
+                 static_cast<std::size_t>(verified) <= confidences.size());
+  const auto judged = static_cast<std::size_t>(std::min(verified, accepted + 1));
+  if (positions_.size() < judged) positions_.resize(judged);
+  for (std::size_t i = 0; i < judged; ++i) {
     Position& position = positions_[i];
-    position.rounds = position.rounds * kMemory + 1;
-    position.predicted = position.predicted * kMemory + predicted[i];
-    position.survived = position.survived * kMemory + (i < static_cast<std::size_t>(accepted) ? 1 : 0);
+    position.predicted = position.predicted * kMemory + chance_of(confidences[i]);
+    position.accepted = position.accepted * kMemory + (i < static_cast<std::size_t>(accepted) ? 1 : 0);
   }
 }
 
-SurvivalCurve SurvivalCalibration::apply(std::span<const double> predicted) const {
+SurvivalCurve SurvivalCalibration::apply(std::span<const float> confidences) const {
   SurvivalCurve curve;
-  double bound = 1;
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
-    double factor = 1;
-    if (i < positions_.size() && positions_[i].predicted > 0) {
-      const double trust = positions_[i].rounds / (positions_[i].rounds + 4);
-      factor += trust * (positions_[i].survived / positions_[i].predicted - 1);
+  double product = 1, factor = 1;
+  for (std::size_t i = 0; i < confidences.size(); ++i) {
+    if (i < positions_.size()) {
+      const Position& position = positions_[i];
+      factor = (position.accepted + kBorrowed * factor) / (position.predicted + kBorrowed);
     }
-    bound = std::min(bound, predicted[i] * factor);
-    curve.push_back(bound);
+    product *= std::min(1.0, factor * chance_of(confidences[i]));
+    curve.push_back(product);
   }
   return curve;
 }

@@ -47,17 +47,21 @@ class AcceptanceAverages {
   std::vector<Position> positions_;        // never empty
 };
 
-// Scales a confidence head's curves by observed over predicted survival, position by position. A factor
+// Scales a confidence head's answers by observed over predicted acceptance, position by position; a position
+// that was seldom or never judged borrows the factor of the one before it, since a head that is wrong is so
+// at every depth and one that keeps deep drafts from being verified would never be found out. A factor
 // depends on earlier rounds only, so the scaled curve may be used wherever the raw one may.
 class SurvivalCalibration {
  public:
-  void observe(std::span<const double> predicted, int verified, int accepted);
-  SurvivalCurve apply(std::span<const double> predicted) const;
+  // `confidences` of the drafts of a round, of which the first `verified` were judged and `accepted` stood.
+  void observe(std::span<const float> confidences, int verified, int accepted);
+  SurvivalCurve apply(std::span<const float> confidences) const;
 
  private:
   struct Position {
-    double rounds = 0, predicted = 0, survived = 0;
+    double predicted = 0, accepted = 0;  // sums over the rounds that reached it
   };
+  static constexpr double kBorrowed = 1;  // sure drafts that the factor of the depth before weighs
   static constexpr double kMemory = 0.98;
   std::vector<Position> positions_;
 };

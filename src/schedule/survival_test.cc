@@ -52,28 +52,45 @@ TEST(AcceptanceAverages, LearnFasterAfterWhatTheySawHasFaded) {
 
 TEST(SurvivalCalibration, PullsAnOverconfidentHeadDownToWhatIsSeen) {
   SurvivalCalibration calibration;
-  const SurvivalCurve predicted = {0.9, 0.8};
-  EXPECT_EQ(calibration.apply(predicted), predicted);
+  const std::vector<float> confidences = {0.9F, 0.8F};
+  EXPECT_EQ(calibration.apply(confidences), derive_survival(confidences));
   std::mt19937 random(4);
   std::uniform_real_distribution<double> uniform(0, 1);
   double mean0 = 0, mean1 = 0;
   for (int round = 0; round < 3000; ++round) {
     int accepted = uniform(random) < 0.6 ? 1 : 0;
     if (accepted == 1 && uniform(random) < 0.5) accepted = 2;
-    calibration.observe(predicted, 2, accepted);
-    const SurvivalCurve calibrated = calibration.apply(predicted);
+    calibration.observe(confidences, 2, accepted);
+    const SurvivalCurve calibrated = calibration.apply(confidences);
     if (round >= 1000) mean0 += calibrated[0] / 2000, mean1 += calibrated[1] / 2000;
   }
   EXPECT_NEAR(mean0, 0.6, 0.05);
   EXPECT_NEAR(mean1, 0.3, 0.05);
 }
 
-TEST(SurvivalCalibration, NeverLetsACurveRise) {
+TEST(SurvivalCalibration, LiftsDepthsThatAShyHeadNeverLetBeVerified) {
   SurvivalCalibration calibration;
-  const SurvivalCurve predicted = {0.5, 0.4};
+  const std::vector<float> shy(7, 0.5F);
+  for (int round = 0; round < 10; ++round) calibration.observe(shy, 3, 3);
+  const SurvivalCurve calibrated = calibration.apply(shy);
+  EXPECT_GT(calibrated[6], 0.5);  // by the head alone: 0.008
+}
+
+TEST(SurvivalCalibration, LearnsNothingAboutDraftsBehindTheFirstRefused) {
+  SurvivalCalibration calibration;
+  const std::vector<float> confidences = {0.5F, 0.5F, 0.5F};
+  for (int round = 0; round < 50; ++round) calibration.observe(confidences, 3, round % 2);
+  const SurvivalCurve calibrated = calibration.apply(confidences);
+  EXPECT_NEAR(calibrated[0], 0.5, 0.1);
+  EXPECT_LT(calibrated[1], 0.05);  // reached by every other round, and refused there
+}
+
+TEST(SurvivalCalibration, NeverLetsACurveRiseOrPassOne) {
+  SurvivalCalibration calibration;
+  const std::vector<float> confidences = {0.5F, 0.4F};
   for (int round = 0; round < 50; ++round)
-    calibration.observe(predicted, round % 2 == 0 ? 2 : 1, round % 2 == 0 ? 2 : 0);
-  const SurvivalCurve calibrated = calibration.apply(predicted);
+    calibration.observe(confidences, round % 2 == 0 ? 2 : 1, round % 2 == 0 ? 2 : 1);
+  const SurvivalCurve calibrated = calibration.apply(confidences);
   EXPECT_LE(calibrated[1], calibrated[0]);
   EXPECT_LE(calibrated[0], 1);
 }
