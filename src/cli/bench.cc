@@ -7,9 +7,9 @@
 #include "bench/report.h"
 #include "cli/bench_flags.h"
 #include "cli/commands.h"
+#include "cli/open_tokenizer.h"
 #include "cli/plan_engine.h"
 #include "cli/progress.h"
-#include "text/tokenizer.h"
 
 namespace outrider::cli {
 namespace {
@@ -32,7 +32,7 @@ base::Result<base::Done> load_prompts(BenchOptions& options) {
 
 base::Result<base::Done> load_text(BenchOptions& options) {
   if (!options.text) return base::Done{};
-  OUTRIDER_TRY(const text::Tokenizer tokenizer, text::load_tokenizer(*options.model));
+  OUTRIDER_TRY(const text::Tokenizer tokenizer, open_tokenizer(*options.model));
   OUTRIDER_TRY(const std::string text, base::read_text_file(*options.text));
   OUTRIDER_TRY(options.settings.held_text, tokenizer.encode(text, /*special=*/false));
   return base::Done{};

@@ -2,8 +2,20 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 
 namespace outrider::cli {
+
+int run_command(const Command& command, std::span<const std::string> words) {
+  try {
+    return command.run(words);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr,
+                 "failed: out of memory; --max-model-len, --max-num-seqs, --max-num-batched-tokens and "
+                 "--quantization say how much is needed\n");
+    return kFailed;
+  }
+}
 
 int print_refusal(const base::Refusal& refusal) {
   for (const base::Problem& problem : refusal.problems) {

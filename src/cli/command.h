@@ -23,6 +23,8 @@ struct Command {
   int (*run)(std::span<const std::string> words);  // the words behind the command's name -> exit code
 };
 
+// Runs it on the words. Memory that ran out is a failure with a sentence, not an abort.
+int run_command(const Command& command, std::span<const std::string> words);
 // "refused: field = found: rule; remedy", one line per problem, on stderr; returns kRefused.
 int print_refusal(const base::Refusal& refusal);
 // True if the words ask for help ("-h", "--help"); then the help is printed: usage, text, flags.

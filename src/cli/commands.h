@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include "cli/command.h"
 
@@ -14,6 +16,9 @@ int run_inspect(std::span<const std::string> words);
 int run_quantize(std::span<const std::string> words);
 int run_tokenize(std::span<const std::string> words);
 int run_version(std::span<const std::string> words);
+
+// The words of a command line, without the program's name -> exit code.
+int run_program(const std::vector<std::string>& words);
 
 inline constexpr std::array kCommands = {
     Command{"generate", "write text from prompts, with or without a drafter", run_generate},

@@ -6,18 +6,17 @@
 #include <memory>
 
 #include "base/strings.h"
-#include "checkpoint/folder.h"
 #include "checkpoint/hf_config.h"
 #include "cli/commands.h"
 #include "cli/cost_file.h"
 #include "cli/generate_flags.h"
+#include "cli/open_tokenizer.h"
 #include "cli/plan_engine.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "engine/engine.h"
 #include "text/chat.h"
 #include "text/stream.h"
-#include "text/tokenizer.h"
 
 namespace outrider::cli {
 namespace {
@@ -74,15 +73,8 @@ struct Loaded {
 void print_warning(const std::string& text) { std::fprintf(stderr, "warning: %s\n", text.c_str()); }
 
 // A tokenizer is needed for text only: prompts given as ids run without one.
-base::Result<base::Done> open_tokenizer(const GenerateOptions& options, Loaded& loaded) {
-  // The tokenizer's files obey the rule of the folder's other files: no link out of it, but for the hub's
-  // cache.
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) {
-    if (!checkpoint::is_folder(options.model)) break;
-    auto file = checkpoint::find_in_folder(options.model, name);
-    if (!file.ok()) return std::move(file).error();
-  }
-  auto tokenizer = text::load_tokenizer(options.model);
+base::Result<base::Done> add_tokenizer(const GenerateOptions& options, Loaded& loaded) {
+  auto tokenizer = cli::open_tokenizer(options.model);
   if (tokenizer.ok()) {
     loaded.tokenizer = std::move(tokenizer).value();
     return text::check_vocab_size(*loaded.tokenizer, loaded.target.shape.vocabulary,
@@ -112,7 +104,7 @@ base::Result<Loaded> open_checkpoints(const GenerateOptions& options) {
     OUTRIDER_TRY(loaded.drafter, checkpoint::open_drafter(*options.draft_model, loaded.target.shape,
                                                           draft_open, print_warning));
   }
-  OUTRIDER_TRY_DONE(open_tokenizer(options, loaded));
+  OUTRIDER_TRY_DONE(add_tokenizer(options, loaded));
   return loaded;
 }
 

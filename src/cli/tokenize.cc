@@ -14,7 +14,7 @@
 #include "base/json_write.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "text/tokenizer.h"
+#include "cli/open_tokenizer.h"
 
 namespace outrider::cli {
 namespace {
@@ -225,7 +225,7 @@ int run_tokenize(std::span<const std::string> words, std::istream& input) {
   Inspector inspector;
   const Request request = read_request(words, inspector);
   if (!inspector.clean()) return print_refusal(std::move(inspector).refuse());
-  const auto tokenizer = text::load_tokenizer(request.path);
+  const auto tokenizer = open_tokenizer(request.path);
   if (!tokenizer.ok()) return print_refusal(tokenizer.error());
   if (request.lines) return run_lines(*tokenizer, request, input);
   if (request.ids) {

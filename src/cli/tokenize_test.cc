@@ -1,7 +1,9 @@
 #include "cli/tokenize.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <sstream>
 #include <vector>
 
@@ -87,6 +89,17 @@ TEST(Tokenize, RefusesFlagsThatExcludeEachOtherTogether) {
   for (const char* word : {"DIR", "--text", "--add-special-tokens", "--banana"}) {
     EXPECT_NE(outcome.err.find(word), std::string::npos) << word << "\n" << outcome.err;
   }
+}
+
+TEST(Tokenize, FollowsNoLinkOutOfTheFolder) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("tokenize_links" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink(std::string(kSprout) + "/tokenizer.json", folder / "tokenizer.json");
+  const auto outcome = tokenize({folder.string(), "--text", "a"});
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(outcome.code, kRefused);
+  EXPECT_NE(outcome.err.find("tokenizer.json"), std::string::npos) << outcome.err;
 }
 
 TEST(Tokenize, RefusesAFolderWithoutATokenizer) {

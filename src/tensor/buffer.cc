@@ -2,8 +2,9 @@
 
 #include <sys/mman.h>
 
-#include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <new>
 #include <utility>
 
 namespace outrider::tensor {
@@ -11,17 +12,21 @@ namespace {
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kCacheLine = 64;
 
-std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+std::size_t unit_of(std::size_t bytes) { return bytes >= kHugePage ? kHugePage : kCacheLine; }
+// A size that does not fit stays beyond every memory, so that operator new says so.
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max();
+  return bytes > kMost - unit ? kMost : (bytes + unit - 1) / unit * unit;
+}
 }  // namespace
 
-// Both ways through aligned_alloc, so that sanitizers see the bounds; its big blocks come from mmap and are
-// zero only after memset, which also places the pages with the thread that makes the buffer.
+// Through operator new, so that sanitizers see the bounds; its big blocks come from mmap and are zero only
+// after memset, which also places the pages with the thread that makes the buffer.
 Buffer::Buffer(std::size_t bytes) : size_(bytes) {
   if (bytes == 0) return;
-  const std::size_t unit = bytes >= kHugePage ? kHugePage : kCacheLine;
+  const std::size_t unit = unit_of(bytes);
   const std::size_t rounded = round_up(bytes, unit);
-  data_ = static_cast<std::byte*>(std::aligned_alloc(unit, rounded));
-  OUTRIDER_CHECK_MSG(data_ != nullptr, "out of memory");
+  data_ = static_cast<std::byte*>(::operator new(rounded, std::align_val_t(unit)));
   if (unit == kHugePage) ::madvise(data_, rounded, MADV_HUGEPAGE);
   std::memset(data_, 0, rounded);
 }
@@ -35,6 +40,8 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   return *this;
 }
 
-Buffer::~Buffer() { std::free(data_); }
+Buffer::~Buffer() {
+  if (data_ != nullptr) ::operator delete(data_, std::align_val_t(unit_of(size_)));
+}
 
 }  // namespace outrider::tensor

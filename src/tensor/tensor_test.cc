@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <new>
 
 #include "tensor/buffer.h"
 #include "tensor/dtype.h"
@@ -40,6 +41,12 @@ TEST(Float16, RoundsToTheNearestWithTiesToEven) {
   EXPECT_EQ(to_float(to_f16(65519.0f)), 65504.0f);
   EXPECT_EQ(to_float(to_f16(0x1p-25f)), 0.0f);
   EXPECT_EQ(to_float(to_f16(0x1.8p-24f)), 0x1p-23f);
+}
+
+TEST(Buffer, SaysThatMemoryIsNotThereInsteadOfAborting) {
+  for (const std::size_t bytes : {std::size_t{1} << 60, SIZE_MAX, SIZE_MAX - 100}) {
+    EXPECT_THROW(Buffer buffer(bytes), std::bad_alloc) << bytes;
+  }
 }
 
 TEST(Buffer, IsZeroAndMoves) {
