@@ -242,7 +242,7 @@ class FlagReader {
   }
 
   void read_value(const std::string& typed, const Flag& flag, const Word& word) {
-    if (flag.kind == FlagKind::Json && options_.json_apart) {
+    if (flag.kind == FlagKind::Json && (options_.json_apart || flag.apart)) {
       values_.uses_.push_back({flag.name, *word.value, word.keys});
       return;
     }

@@ -27,6 +27,7 @@ struct Flag {
   bool repeatable = false;
   std::vector<std::string> short_names = {};  // "-tp"
   bool many = false;                          // takes all words up to the next flag, one use each
+  bool apart = false;                         // its JSON is left unread, as with FlagOptions::json_apart
 };
 
 // One use on the command line; `value` is the text as typed ("true" / "false" for a switch).

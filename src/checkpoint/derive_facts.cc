@@ -280,6 +280,13 @@ ModelFacts derive_model_facts(const ModelShape& shape, const ConfigReader& text,
   set_heads(shape, facts);
   set_special_layers(shape, facts);
   if (shape.quantisation) facts.quantisation = facts_of(*shape.quantisation);
+  std::optional<ConfigReader> packing = text.object_if("quantization_config");
+  if (!packing) packing = outer.object_if("quantization_config");
+  if (packing && packing->text_if("quant_method") == "outrider") {
+    const base::Json* bits = packing->find("bits");
+    if (bits != nullptr && bits->integer() != nullptr && (*bits->integer() == 4 || *bits->integer() == 8))
+      facts.packed_bits = static_cast<int>(*bits->integer());
+  }
   return facts;
 }
 

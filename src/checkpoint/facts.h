@@ -127,7 +127,8 @@ struct ModelFacts {
   std::vector<LayerFacts> layers{};
   std::optional<MoeFacts> moe{};
   std::optional<QuantFacts> quantisation{};
-  std::string dtype;         // "bfloat16"; "" where the config does not say
+  std::optional<int> packed_bits{};  // weights in our own packing (packed.h): tensors are listed as unpacked
+  std::string dtype;                 // "bfloat16"; "" where the config does not say
   bool rope_scaled = false;  // positions beyond the config's maximum cannot be had by a longer rotary table
   std::vector<KvGroup> kv{};
   std::vector<CutWidth> widths{};

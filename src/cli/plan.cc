@@ -102,6 +102,26 @@ PlanAnswer explain(const PlanWords& own) {
                  ": is no rule; --explain all lists them\n"};
 }
 
+constexpr std::string_view kind_of(const std::optional<std::int64_t>&) { return "an integer of at least 1"; }
+constexpr std::string_view kind_of(const std::optional<std::vector<std::string>>&) {
+  return "a list of names";
+}
+bool take(const base::Json& value, std::optional<std::int64_t>& member) {
+  if (value.integer() == nullptr || *value.integer() < 1) return false;
+  member = *value.integer();
+  return true;
+}
+bool take(const base::Json& value, std::optional<std::vector<std::string>>& member) {
+  if (value.array() == nullptr) return false;
+  std::vector<std::string> names;
+  for (const base::Json& name : *value.array()) {
+    if (name.string() == nullptr) return false;
+    names.push_back(*name.string());
+  }
+  member = std::move(names);
+  return true;
+}
+
 void read_machine(const PlanWords& own, plan::Machine& machine, std::vector<Problem>& problems) {
   if (!own.machine) return;
   const auto parsed = base::parse_json(*own.machine, "--machine");
@@ -118,11 +138,9 @@ void read_machine(const PlanWords& own, plan::Machine& machine, std::vector<Prob
     base::for_each_field(machine, [&](const auto& field, auto& member) {
       if (field.name != key) return;
       known = true;
-      if (value.integer() != nullptr && *value.integer() >= 1) {
-        member = *value.integer();
-      } else {
+      if (!take(value, member)) {
         problems.push_back(cli_problem("machine." + key, value.excerpt(),
-                                       "machine: " + key + " must be an integer of at least 1"));
+                                       "machine: " + key + " must be " + std::string(kind_of(member))));
       }
     });
     if (!known)

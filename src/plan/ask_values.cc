@@ -12,22 +12,30 @@ struct WordRow {
   std::string_view field;
   Engines engines;
   std::string_view words;  // separated by blanks
+  Uses uses = kEveryUse;
 };
 
 constexpr WordRow kWords[] = {
     {"dcp_comm_backend", kAllEngines, "ag_rs a2a"},
     {"expert_placement_strategy", kAllEngines, "linear round_robin"},
-    {"load_format", kOutriderOnly, "auto mmap dummy collective"},
+    {"load_format", kOutriderOnly, "auto mmap dummy collective", kPlanOnly},
+    {"load_format", kOutriderOnly, "auto mmap dummy", kAllButPlan},
     {"load_format", kVllmOnly,
      "auto hf pt safetensors npcache dummy tensorizer runai_streamer runai_streamer_sharded sharded_state "
      "fastsafetensors "
      "instanttensor mistral modelexpress ipc_cache bitsandbytes gguf"},
     {"load_format", kTrtllmOnly, "auto dummy mmap collective safetensors fastsafetensors"},
-    {"dtype", kAllEngines, "auto float16 half bfloat16 float32 float"},
+    {"dtype", kAllEngines, "auto float16 half bfloat16 float32 float", kPlanOnly},
+    {"dtype", kOutriderOnly, "auto float32 bfloat16", kAllButPlan},
+    {"quantization", kOutriderOnly, "int8 int4", kAllButPlan},
+    {"kernel_target", kOutriderOnly, "reference avx2 avx512"},
+    {"method", kOutriderOnly, "dspark dflash ngram", kAllButPlan},
+    {"kv_cache_dtype", kOutriderOnly, "auto float32 bfloat16", kAllButPlan},
     {"kv_cache_dtype", kAllEngines,
      "auto float16 bfloat16 float32 fp8 fp8_e4m3 fp8_e5m2 fp8_inc fp8_ds_mla nvfp4 nvfp4_ds_mla "
      "int8_per_token_head "
-     "fp8_per_token_head turboquant_k8v4 turboquant_4bit turboquant_3bit"},
+     "fp8_per_token_head turboquant_k8v4 turboquant_4bit turboquant_3bit",
+     kPlanOnly},
     {"all2all_backend", kOthers,
      "naive pplx deepep_high_throughput deepep_low_latency allgather_reducescatter mori nixl_ep "
      "flashinfer_all2allv "
@@ -40,16 +48,17 @@ constexpr WordRow kWords[] = {
     {"communicator", kAllEngines, "torch_nccl torch_gloo nixl pynccl"},
     {"policy", kAllEngines, "default"},
     {"draft_sample_method", kAllEngines, "greedy probabilistic"},
-    {"rejection_sample_method", kOutriderOnly, "standard drafter_invariant synthetic"},
+    {"rejection_sample_method", kOutriderOnly, "standard drafter_invariant synthetic", kAllButGenerate},
+    {"rejection_sample_method", kOutriderOnly, "standard drafter_invariant", kGenerating},
     {"rejection_sample_method", kOthers, "standard block synthetic strict probabilistic"},
 };
 
 }  // namespace
 
-std::vector<std::string_view> words_of(std::string_view field, Engine engine) {
+std::vector<std::string_view> words_of(std::string_view field, Engine engine, Use use) {
   std::vector<std::string_view> words;
   for (const WordRow& row : kWords) {
-    if (row.field != field || !row.engines.has(engine)) continue;
+    if (row.field != field || !row.engines.has(engine) || !row.uses.has(use)) continue;
     std::string_view left = row.words;
     while (!left.empty()) {
       const std::size_t blank = left.find(' ');
@@ -74,24 +83,33 @@ std::string nearest_of(std::string_view unknown, const std::vector<std::string_v
 }
 
 std::optional<Problem> word_problem(std::string_view field_name, std::string_view printed_field,
-                                    const std::string& value, Engine engine) {
-  const std::vector<std::string_view> words = words_of(field_name, engine);
+                                    const std::string& value, Engine engine, Use use) {
+  const std::vector<std::string_view> words = words_of(field_name, engine, use);
   if (words.empty() || std::find(words.begin(), words.end(), value) != words.end()) return std::nullopt;
   std::string all;
   for (const std::string_view word : words) all += (all.empty() ? "" : ", ") + std::string(word);
   const std::string near = nearest_of(value, words);
-  bool elsewhere = false;
-  for (const EngineRow& other : kEngines) {
-    const auto theirs = words_of(field_name, other.engine);
-    elsewhere |= std::find(theirs.begin(), theirs.end(), value) != theirs.end();
+  const auto known_to = [&](Engine other, Use purpose) {
+    const auto theirs = words_of(field_name, other, purpose);
+    return std::find(theirs.begin(), theirs.end(), value) != theirs.end();
+  };
+  const bool elsewhere = std::any_of(kEngines.begin(), kEngines.end(), [&](const EngineRow& other) {
+    return other.engine != engine && known_to(other.engine, Use::Plan);
+  });
+  std::string_view where = elsewhere ? ", though another engine does" : "";
+  if (use != Use::Plan && known_to(engine, Use::Bench)) {
+    where = ", though bench does: it is for measuring, and its text is worthless";
+  } else if (use != Use::Plan && known_to(engine, Use::Plan)) {
+    where = ", though it can be planned";
   }
+  const std::string who =
+      std::string(row_of(engine).title) + (use == Use::Plan ? "" : " " + std::string(name_of(use)));
   const std::string shown = base::printable(value);
   return Problem{.rule = "CLI",
                  .field = std::string(printed_field),
                  .value = shown,
-                 .message = std::string(printed_field) + "=" + shown + " is not a value that " +
-                            std::string(row_of(engine).title) + " has" +
-                            (elsewhere ? ", though another engine does" : ""),
+                 .message = std::string(printed_field) + "=" + shown + " is not a value that " + who +
+                            " has" + std::string(where),
                  .remedy = near.empty() ? "one of " + all : "did you mean " + near + "? All: " + all,
                  .reference = ""};
 }

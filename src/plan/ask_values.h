@@ -12,12 +12,12 @@
 
 namespace outrider::plan {
 
-// The words that a field takes under an engine's rules; empty: any.
-std::vector<std::string_view> words_of(std::string_view field, Engine engine);
+// The words that a field takes under an engine's rules, and where a command runs the plan; empty: any.
+std::vector<std::string_view> words_of(std::string_view field, Engine engine, Use use = Use::Plan);
 
 // "is not one of a, b, c; did you mean b?" as a problem of rule CLI, or nothing.
 std::optional<Problem> word_problem(std::string_view field_name, std::string_view printed_field,
-                                    const std::string& value, Engine engine);
+                                    const std::string& value, Engine engine, Use use = Use::Plan);
 
 // Sets a member from a JSON value; false where the kind does not fit. Null leaves it absent. `loose`: from a
 // dotted flag, where text needs no quotes.

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "plan/ask_values.h"
+#include "plan/intent_flags.h"
 #include "plan/known_flags.h"
 
 namespace outrider::plan {
@@ -16,58 +17,6 @@ using base::FlagKind;
 using base::FlagUse;
 
 constexpr std::size_t kJsonBytesMax = 64 << 10;
-
-std::string dashed(std::string_view name) {
-  std::string flag = "--" + std::string(name);
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
-
-std::vector<std::string> split_blanks(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t blank = text.find(' ');
-    parts.emplace_back(text.substr(0, blank));
-    text = blank == std::string_view::npos ? std::string_view() : text.substr(blank + 1);
-  }
-  return parts;
-}
-
-FlagKind kind_of_member(const std::optional<bool>&) { return FlagKind::Switch; }
-FlagKind kind_of_member(const std::optional<Json>&) { return FlagKind::Json; }
-template <class T>
-FlagKind kind_of_member(const std::optional<T>&) {
-  return FlagKind::Text;
-}
-
-void add_asked_flags(std::vector<Flag>& flags, std::optional<Engine> only) {
-  const AskedTarget empty;
-  base::for_each_field(empty, [&](const auto& field, const auto& member) {
-    if (only && !field.note.engines.has(*only)) return;
-    flags.push_back({.name = dashed(field.name),
-                     .kind = kind_of_member(member),
-                     .value_name = std::string(field.note.value_name),
-                     .help = std::string(field.note.help),
-                     .short_names = split_blanks(field.note.shorts)});
-  });
-}
-
-void add_common_flags(std::vector<Flag>& flags) {
-  flags.push_back({.name = "--model",
-                   .kind = FlagKind::Text,
-                   .value_name = "PATH",
-                   .help = "the target: a folder with config.json, or that file (also without --model)"});
-  flags.push_back({.name = "--speculative-config",
-                   .kind = FlagKind::Json,
-                   .value_name = "JSON",
-                   .help = "the drafter: {\"method\":\"dspark\",\"model\":PATH,\"num_speculative_tokens\":N}",
-                   .short_names = {"-sc"}});
-  flags.push_back(
-      {.name = "--eplb-config",
-       .kind = FlagKind::Json,
-       .value_name = "JSON|FILE",
-       .help = "balancing: a JSON object, its \"draft\" for the drafter; or TensorRT-LLM's YAML file"});
-}
 
 // Everything that may stand on a vLLM command line, for telling known flags from unknown ones.
 std::vector<Flag> all_flags() {
@@ -90,7 +39,7 @@ std::vector<Flag> all_flags() {
 
 class Reader {
  public:
-  Reader(Engine engine, CommandLine& out) : engine_(engine), out_(out) {}
+  Reader(Engine engine, CommandLine& out) : engine_(engine), use_(out.intent.use), out_(out) {}
 
   void problem(std::string rule, std::string field, std::string value, std::string message,
                std::string remedy = "") {
@@ -197,7 +146,7 @@ class Reader {
     }
   }
   void read_target(const std::string& name, const FlagUse& use, std::optional<std::string>& member) {
-    if (auto wrong = word_problem(name, "target." + name, use.value, engine_)) {
+    if (auto wrong = word_problem(name, "target." + name, use.value, engine_, use_)) {
       out_.problems.push_back(std::move(*wrong));
     } else {
       member = use.value;
@@ -290,6 +239,13 @@ class Reader {
               "leave it out");
       return;
     }
+    if (!field.note.uses.has(use_)) {
+      problem("CLI", printed, value.excerpt(),
+              printed + " is not a key that outrider " + std::string(name_of(use_)) + " has" +
+                  (field.note.uses.has(Use::Bench) ? ", though bench has it" : ", though it can be planned"),
+              "leave it out");
+      return;
+    }
     if (!assign(member, value, loose_)) {
       problem("JSON", printed, value.excerpt(),
               printed + " must be " + std::string(kind_of(member)) + ", but is " + value.excerpt());
@@ -297,7 +253,7 @@ class Reader {
     }
     if constexpr (std::is_same_v<Member, std::optional<std::string>>) {
       if (!member) return;
-      if (auto wrong = word_problem(key, printed, *member, engine_)) {
+      if (auto wrong = word_problem(key, printed, *member, engine_, use_)) {
         out_.problems.push_back(std::move(*wrong));
         member.reset();
       }
@@ -316,7 +272,7 @@ class Reader {
   void unknown_key(const Asked& asked, const std::string& key, const Json& value, const std::string& prefix) {
     std::vector<std::string_view> names;
     base::for_each_field(asked, [&](const auto& field, const auto&) {
-      if (field.note.engines.has(engine_)) names.push_back(field.name);
+      if (field.note.engines.has(engine_) && field.note.uses.has(use_)) names.push_back(field.name);
     });
     const std::string near = nearest_of(key, names);
     const std::string shown = base::printable(key);
@@ -325,6 +281,7 @@ class Reader {
   }
 
   Engine engine_;
+  Use use_;
   CommandLine& out_;
   bool loose_ = false;
 };
@@ -428,11 +385,14 @@ std::optional<std::int64_t> parse_token_count(std::string_view text) {
   return std::nullopt;
 }
 
-std::vector<Flag> plan_flags() {
-  std::vector<Flag> flags;
-  add_common_flags(flags);
-  add_asked_flags(flags, Engine::Outrider);
-  return flags;
+CommandLine read_intent(const base::FlagValues& values, Use use) {
+  CommandLine out;
+  out.intent.use = use;
+  Reader reader(Engine::Outrider, out);
+  if (const std::string* model = values.text("--model")) out.intent.model = *model;
+  reader.read_targets(values);
+  read_speculative(reader, values, out);
+  return out;
 }
 
 CommandLine parse_command_line(std::span<const std::string> words, Engine engine,

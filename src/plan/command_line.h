@@ -29,6 +29,14 @@ CommandLine parse_command_line(std::span<const std::string> words, Engine engine
 // The flags of a plan, for --help.
 std::vector<base::Flag> plan_flags();
 
+// The flags of the same intent that a command of ours takes, to be parsed beside flags of its own; their JSON
+// is left unread, for read_intent.
+std::vector<base::Flag> intent_flags(Use use);
+// The words that such flags were given, under our own rules. A command without a model leaves it empty.
+CommandLine read_intent(const base::FlagValues& values, Use use);
+// The keys of --speculative-config that a command takes, as lines of a help text.
+std::string speculative_keys_help(Use use);
+
 // A pasted command: variables in front, then the program. `rest` are the words behind it.
 struct PastedCommand {
   Engine engine = Engine::Vllm;

@@ -37,4 +37,18 @@ struct Engines {
 inline constexpr Engines kAllEngines{7}, kOutriderOnly{1}, kVllmOnly{2}, kTrtllmOnly{4}, kOthers{6},
     kNotTrtllm{3}, kNotVllm{5};
 
+// What a plan is made for. A command that runs it in this process asks for less than can be planned: what
+// runs so far, and what it has a meaning for.
+enum class Use { Plan, Generate, Bench, Quantize };
+struct Uses {
+  unsigned bits;
+  constexpr bool has(Use use) const { return (bits >> static_cast<unsigned>(use) & 1U) != 0; }
+};
+inline constexpr Uses kPlanOnly{1}, kGenerating{3}, kMeasuring{5}, kRunning{7}, kEveryUse{15},
+    kAllButPlan{14}, kAllButGenerate{13};
+constexpr std::string_view name_of(Use use) {
+  constexpr std::array<std::string_view, 4> kNames = {"plan", "generate", "bench", "quantize"};
+  return kNames[static_cast<std::size_t>(use)];
+}
+
 }  // namespace outrider::plan

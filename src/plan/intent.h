@@ -18,14 +18,19 @@ namespace outrider::plan {
 
 using base::Json;
 
-// A field of the command line or of a JSON flag: who knows it, and its line of help. `shorts`: "-tp", "" for
-// none.
+// A field of the command line or of a JSON flag: who knows it, its line of help, and which of our commands
+// take it. `shorts`: "-tp", "" for none.
 struct AskNote {
   Engines engines;
   std::string_view value_name;
   std::string_view help;
   std::string_view shorts = "";
+  Uses uses = kPlanOnly;
 };
+constexpr AskNote taken_by(Uses uses, AskNote note) {
+  note.uses = uses;
+  return note;
+}
 
 // Flags: "--" + the name with dashes.
 struct AskedTarget {
@@ -41,7 +46,9 @@ struct AskedTarget {
       kv_cache_dtype;
   std::optional<std::int64_t> block_size;
   std::optional<std::string> quantization, load_format, dtype;
-  std::optional<std::int64_t> max_model_len, max_num_seqs, max_num_batched_tokens, seed, num_threads;
+  std::optional<std::int64_t> max_model_len, max_num_seqs, max_num_batched_tokens, seed, num_threads,
+      num_kv_blocks;
+  std::optional<std::string> kernel_target, rejection_sample_method;
   std::optional<bool> enforce_eager, enable_prefix_caching, async_scheduling;
   std::optional<Json> hf_overrides, model_loader_extra_config;
   friend bool operator==(const AskedTarget&, const AskedTarget&) = default;
@@ -89,14 +96,23 @@ struct EplbFile {
   friend bool operator==(const EplbFile&, const EplbFile&) = default;
 };
 
+// A request that is known before anything runs: its prompt, and the tokens that it may write.
+struct KnownRequest {
+  std::int64_t prompt_tokens, output_tokens;
+  friend bool operator==(const KnownRequest&, const KnownRequest&) = default;
+};
+
 struct Intent {
   Engine engine = Engine::Outrider;
+  Use use = Use::Plan;
   std::string model;  // as typed
   AskedTarget target;
   std::optional<AskedDraft> draft;
   AskedEplb eplb;
   std::optional<AskedEplb> eplb_draft;  // given: the drafter's experts are balanced too
   std::optional<EplbFile> eplb_file;
+  std::optional<std::vector<KnownRequest>>
+      requests;                                   // absent: not known, sequences may get as long as allowed
   std::optional<std::string> pp_layer_partition;  // VLLM_PP_LAYER_PARTITION: "20,20,21"
   friend bool operator==(const Intent&, const Intent&) = default;
 };
@@ -146,22 +162,44 @@ struct outrider::base::Fields<outrider::plan::AskedTarget> {
       field("moe_backend", &A::moe_backend, N{kTheirs, "NAME", "kernel of routed experts (vLLM)"}),
       field("linear_backend", &A::linear_backend, N{kTheirs, "NAME", "kernel of linear layers (vLLM)"}),
       field("attention_backend", &A::attention_backend, N{kTheirs, "NAME", "kernel of attention (vLLM)"}),
-      field("kv_cache_dtype", &A::kv_cache_dtype, N{kAll, "TYPE", "element type of keys and values (auto)"}),
-      field("block_size", &A::block_size, N{kAll, "N", "tokens in a block of the key-value cache"}),
-      field("quantization", &A::quantization, N{kAll, "NAME", "weight format, where not as published", "-q"}),
-      field("load_format", &A::load_format, N{kAll, "NAME", "auto, mmap, dummy or collective (auto)"}),
-      field("dtype", &A::dtype, N{kAll, "TYPE", "type of computation (auto)"}),
+      field("kv_cache_dtype", &A::kv_cache_dtype,
+            plan::taken_by(plan::kRunning, N{kAll, "TYPE", "element type of keys and values (auto)"})),
+      field("block_size", &A::block_size,
+            plan::taken_by(plan::kRunning, N{kAll, "N", "tokens in a block of the key-value cache"})),
+      field("quantization", &A::quantization,
+            plan::taken_by(plan::kEveryUse, N{kAll, "NAME", "weight format, where not as published", "-q"})),
+      field("load_format", &A::load_format,
+            plan::taken_by(plan::kEveryUse, N{kAll, "NAME", "auto, mmap, dummy or collective (auto)"})),
+      field("dtype", &A::dtype,
+            plan::taken_by(plan::kRunning, N{kAll, "TYPE", "type of computation (auto)"})),
       field("max_model_len", &A::max_model_len,
-            N{kAll, "N|auto", "longest sequence (the model's positions)"}),
-      field("max_num_seqs", &A::max_num_seqs, N{kAll, "N", "sequences at a time"}),
-      field("max_num_batched_tokens", &A::max_num_batched_tokens, N{kAll, "N", "rows of one step"}),
-      field("seed", &A::seed, N{kAll, "N", "seed of sampling"}),
+            plan::taken_by(plan::kGenerating, N{kAll, "N|auto", "longest sequence (the model's positions)"})),
+      field("max_num_seqs", &A::max_num_seqs,
+            plan::taken_by(plan::kGenerating, N{kAll, "N", "sequences at a time"})),
+      field("max_num_batched_tokens", &A::max_num_batched_tokens,
+            plan::taken_by(plan::kGenerating, N{kAll, "N", "rows of one step"})),
+      field("seed", &A::seed, plan::taken_by(plan::kGenerating, N{kAll, "N", "seed of sampling"})),
       field("num_threads", &A::num_threads,
-            N{plan::kOutriderOnly, "N", "threads of a rank (the machine's cores)"}),
+            plan::taken_by(plan::kEveryUse,
+                           N{plan::kOutriderOnly, "N", "threads of a rank (the machine's cores)"})),
+      field("num_kv_blocks", &A::num_kv_blocks,
+            plan::taken_by(plan::kGenerating, N{plan::kOutriderOnly, "N",
+                                                "blocks of the key-value cache (enough for all sequences)"})),
+      field("kernel_target", &A::kernel_target,
+            plan::taken_by(plan::kEveryUse, N{plan::kOutriderOnly, "NAME",
+                                              "reference, avx2 or avx512 (the best that the machine has)"})),
+      field(
+          "rejection_sample_method", &A::rejection_sample_method,
+          plan::taken_by(plan::kGenerating,
+                         N{plan::kOutriderOnly, "NAME",
+                           "without a drafter: standard, or drafter_invariant, which draws as that "
+                           "verification does, so that a seed gives the text that it gives with any drafter "
+                           "(standard)"})),
       field("enforce_eager", &A::enforce_eager, N{kTheirs, "", "no captured graphs (vLLM)"}),
       field("enable_prefix_caching", &A::enable_prefix_caching, N{kAll, "", "share equal beginnings"}),
       field("async_scheduling", &A::async_scheduling, N{kTheirs, "", "schedule ahead (vLLM)"}),
-      field("hf_overrides", &A::hf_overrides, N{kAll, "JSON", "merged into config.json (RFC 7386)"}),
+      field("hf_overrides", &A::hf_overrides,
+            plan::taken_by(plan::kEveryUse, N{kAll, "JSON", "merged into config.json (RFC 7386)"})),
       field("model_loader_extra_config", &A::model_loader_extra_config,
             N{kTheirs, "JSON", "settings of the loader (vLLM)"}),
   };
@@ -176,23 +214,29 @@ struct outrider::base::Fields<outrider::plan::AskedDraft> {
   static constexpr auto kOurs = plan::kOutriderOnly;
   static constexpr std::tuple list = {
       field("method", &A::method,
-            N{kAll, "NAME", "dspark, dflash, eagle3, mtp, pard, draft_model, ngram, suffix"}),
-      field("model", &A::model, N{kAll, "PATH", "the drafter's folder, where it is not in the target's"}),
-      field("num_speculative_tokens", &A::num_speculative_tokens, N{kAll, "N", "drafts of a round"}),
+            plan::taken_by(plan::kRunning,
+                           N{kAll, "NAME", "dspark, dflash, eagle3, mtp, pard, draft_model, ngram, suffix"})),
+      field("model", &A::model,
+            plan::taken_by(plan::kRunning,
+                           N{kAll, "PATH", "the drafter's folder, where it is not in the target's"})),
+      field("num_speculative_tokens", &A::num_speculative_tokens,
+            plan::taken_by(plan::kRunning, N{kAll, "N", "drafts of a round"})),
       field("draft_tensor_parallel_size", &A::draft_tensor_parallel_size,
             N{kAll, "N", "ranks that share a draft layer"}),
-      field("block_size", &A::block_size, N{kOurs, "N", "rows of the draft block (as trained)"}),
+      field("block_size", &A::block_size,
+            plan::taken_by(plan::kRunning, N{kOurs, "N", "rows of the draft block (as trained)"})),
       field("max_model_len", &A::max_model_len, N{kAll, "N", "longest sequence that is drafted for"}),
       field("draft_sample_method", &A::draft_sample_method,
-            N{kAll, "greedy|probabilistic", "how drafts are chosen"}),
+            plan::taken_by(plan::kRunning, N{kAll, "greedy|probabilistic", "how drafts are chosen"})),
       field("rejection_sample_method", &A::rejection_sample_method,
-            N{kAll, "NAME", "how drafts are verified"}),
-      field("quantization", &A::quantization, N{kAll, "NAME", "the drafter's weight format"}),
+            plan::taken_by(plan::kRunning, N{kAll, "NAME", "how drafts are verified"})),
+      field("quantization", &A::quantization,
+            plan::taken_by(plan::kRunning, N{kAll, "NAME", "the drafter's weight format"})),
       field("moe_backend", &A::moe_backend, N{kTheirs, "NAME", "kernel of the drafter's experts"}),
       field("attention_backend", &A::attention_backend,
             N{kTheirs, "NAME", "kernel of the drafter's attention"}),
       field("kv_cache_dtype", &A::kv_cache_dtype,
-            N{kAll, "TYPE", "element type of the drafter's keys and values"}),
+            plan::taken_by(plan::kRunning, N{kAll, "TYPE", "element type of the drafter's keys and values"})),
       field("draft_load_config", &A::draft_load_config,
             N{kAll, "JSON", "loader of the drafter: {\"load_format\":NAME}"}),
       field("enforce_eager", &A::enforce_eager, N{kTheirs, "BOOL", "no captured graphs"}),
@@ -216,15 +260,17 @@ struct outrider::base::Fields<outrider::plan::AskedDraft> {
             N{kTheirs, "BOOL", "share indexer rows"}),
       field("dspark_draft_topk", &A::dspark_draft_topk, N{kTheirs, "N", "candidates of the Markov head"}),
       field("confidence_threshold", &A::confidence_threshold,
-            N{kOurs, "X", "least confidence of a draft to verify"}),
+            plan::taken_by(plan::kRunning, N{kOurs, "X", "least confidence of a draft to verify"})),
       field("synthetic_acceptance_length", &A::synthetic_acceptance_length,
-            N{kAll, "X", "forced mean acceptance"}),
+            plan::taken_by(plan::kMeasuring, N{kAll, "X", "forced mean acceptance"})),
       field("synthetic_acceptance_rates", &A::synthetic_acceptance_rates,
-            N{kAll, "[X]", "forced acceptance per position"}),
+            plan::taken_by(plan::kMeasuring, N{kAll, "[X]", "forced acceptance per position"})),
       field("num_speculative_tokens_per_batch_size", &A::num_speculative_tokens_per_batch_size,
             N{kTheirs, "[[LO,HI,K]]", "fewer drafts for larger batches"}),
-      field("prompt_lookup_min", &A::prompt_lookup_min, N{kAll, "N", "shortest match of ngram"}),
-      field("prompt_lookup_max", &A::prompt_lookup_max, N{kAll, "N", "longest match of ngram"}),
+      field("prompt_lookup_min", &A::prompt_lookup_min,
+            plan::taken_by(plan::kRunning, N{kAll, "N", "shortest match of ngram"})),
+      field("prompt_lookup_max", &A::prompt_lookup_max,
+            plan::taken_by(plan::kRunning, N{kAll, "N", "longest match of ngram"})),
       field("suffix_decoding_max_tree_depth", &A::suffix_decoding_max_tree_depth,
             N{kAll, "N", "depth of suffix trees"}),
       field("suffix_decoding_max_cached_requests", &A::suffix_decoding_max_cached_requests,

@@ -3,14 +3,17 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/fields.h"
 
 namespace outrider::plan {
 
 struct Machine {
-  std::optional<std::int64_t> nodes = {}, devices_per_node = {}, device_memory_bytes = {};
+  std::optional<std::int64_t> nodes = {}, devices_per_node = {}, device_memory_bytes = {}, cores = {};
+  std::optional<std::vector<std::string>> kernel_targets = {};  // slowest first, as names
   friend bool operator==(const Machine&, const Machine&) = default;
 };
 
@@ -23,6 +26,8 @@ struct outrider::base::Fields<outrider::plan::Machine> {
       field("nodes", &M::nodes, ""),
       field("devices_per_node", &M::devices_per_node, ""),
       field("device_memory_bytes", &M::device_memory_bytes, ""),
+      field("cores", &M::cores, ""),
+      field("kernel_targets", &M::kernel_targets, ""),
   };
 };
 OUTRIDER_LISTS_EVERY_FIELD(outrider::plan::Machine);

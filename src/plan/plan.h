@@ -68,6 +68,12 @@ struct DraftSettings {
   std::optional<std::int64_t> block_size, drafts_per_block;  // rows and drafts of the block
   std::string draft_sample_method = "greedy", rejection_sample_method = "standard";
   std::optional<bool> enable_adaptive_verification;
+  // Of our own engine: rows that a block runs, which are more than trained where the count needs more; the
+  // least confidence that is verified; chances of forced acceptance; suffixes that prompt lookup tries.
+  std::optional<std::int64_t> block_slots;
+  std::optional<double> confidence_threshold;
+  std::optional<std::vector<double>> synthetic_acceptance_rates;
+  std::optional<std::int64_t> prompt_lookup_min, prompt_lookup_max;
   std::optional<std::vector<std::int64_t>> taps, tap_stages, layer_ids;
   std::optional<std::int64_t> draft_vocab_size;
   std::optional<std::string> id_map;  // "d2t", or "none"
@@ -99,6 +105,8 @@ struct RankBytes {
   std::int64_t kv_sequence = 0,
                draft_kv_sequence = 0;  // of one sequence of max_model_len tokens on this rank
   std::int64_t buffers = 0;            // moving experts, relayed taps
+  std::int64_t resident =
+      0;  // what a process of our own engine needs (memory.h); 0 under the rules of others
   friend bool operator==(const RankBytes&, const RankBytes&) = default;
 };
 
@@ -169,6 +177,11 @@ struct outrider::base::Fields<outrider::plan::DraftSettings> {
       field("draft_sample_method", &D::draft_sample_method, ""),
       field("rejection_sample_method", &D::rejection_sample_method, ""),
       field("enable_adaptive_verification", &D::enable_adaptive_verification, ""),
+      field("block_slots", &D::block_slots, ""),
+      field("confidence_threshold", &D::confidence_threshold, ""),
+      field("synthetic_acceptance_rates", &D::synthetic_acceptance_rates, ""),
+      field("prompt_lookup_min", &D::prompt_lookup_min, ""),
+      field("prompt_lookup_max", &D::prompt_lookup_max, ""),
       field("taps", &D::taps, ""),
       field("tap_stages", &D::tap_stages, ""),
       field("layer_ids", &D::layer_ids, ""),
@@ -195,6 +208,7 @@ struct outrider::base::Fields<outrider::plan::RankBytes> {
       field("kv_sequence", &B::kv_sequence, ""),
       field("draft_kv_sequence", &B::draft_kv_sequence, ""),
       field("buffers", &B::buffers, ""),
+      field("resident", &B::resident, ""),
   };
 };
 template <>

@@ -52,6 +52,13 @@ struct RoleSettings {
   std::optional<std::int64_t> max_num_seqs, max_num_batched_tokens;
   bool enforce_eager = false, enable_prefix_caching = true, async_scheduling = false;
   std::int64_t seed = 0;
+  // What our own engine decides beyond vLLM's words (derive_run.cc); absent under the rules of others, and
+  // what depends on a machine where none is known.
+  std::optional<std::string> compute_dtype, kv_store_dtype;  // "float32", "bfloat16": no "auto" is left
+  std::optional<std::int64_t> num_kv_blocks;                 // of kv_block_size tokens
+  std::optional<std::int64_t> num_threads;
+  std::optional<std::string> kernel_target;
+  std::optional<std::string> draw_method;  // how tokens are drawn: a rejection_sample_method, drafter or not
   friend bool operator==(const RoleSettings&, const RoleSettings&) = default;
 };
 
@@ -134,6 +141,12 @@ struct outrider::base::Fields<outrider::plan::RoleSettings> {
       plan::setting("enable_prefix_caching", &S::enable_prefix_caching, kInherit),
       plan::setting("async_scheduling", &S::async_scheduling, kInherit),
       plan::setting("seed", &S::seed, kInherit),
+      plan::setting("compute_dtype", &S::compute_dtype, kInherit),
+      plan::setting("kv_store_dtype", &S::kv_store_dtype, kOverride),
+      plan::setting("num_kv_blocks", &S::num_kv_blocks, kOverride),
+      plan::setting("num_threads", &S::num_threads, kInherit),
+      plan::setting("kernel_target", &S::kernel_target, kInherit),
+      plan::setting("draw_method", &S::draw_method, kInherit),
   };
 };
 OUTRIDER_LISTS_EVERY_FIELD(outrider::plan::RoleSettings);
