@@ -131,43 +131,53 @@ void tile_bf16(const TileArgs& args) {
 // cannot: eight such sums still fit (16 * 15 * 127 < 2^15). Bytes are widened to 16 bits instead: even and
 // odd inputs apart, VPMADDWD, exact.
 //
-// A group of a tile: int8 [quad][row][even pair, odd pair] int16; int4 [quad][row][4] int8; then [row]
-// correction, [row] scale.
+// Rows of a tile, span by span (layout.h): for each group int8 [quad][row][even pair, odd pair] int16, int4
+// [quad][row][4] int8, then [row] correction; after the span's groups [row] scale.
 
 template <bool Nibbles>
 constexpr std::int64_t kQuadIntegers = Nibbles ? 1 : 2;
 template <bool Nibbles>
-constexpr std::int64_t kGroupRowIntegers = 8 * kQuadIntegers<Nibbles> + 2;
+constexpr std::int64_t kGroupRowIntegers = 8 * kQuadIntegers<Nibbles> + 1;
 
 template <bool Nibbles>
 std::int64_t quantised_row_bytes(std::int64_t inputs) {
-  return group_count(inputs) * kGroupRowIntegers<Nibbles> * 4;
+  return (group_count(inputs) * kGroupRowIntegers<Nibbles> + span_count(inputs)) * 4;
+}
+
+// The 32 codes of one row's group and the correction for the weights' bias.
+template <bool Nibbles>
+inline void put_group(const std::int8_t* codes, int row_count, int row, std::int32_t* group) {
+  constexpr std::int64_t kIntegers = kQuadIntegers<Nibbles>;
+  int sum = 0;
+  for (int i = 0; i < kGroupInputs; ++i) sum += codes[i];
+  for (int q = 0; q < 8; ++q) {
+    std::int32_t* to = group + (q * row_count + row) * kIntegers;
+    const std::int8_t* quad = codes + q * 4;
+    if constexpr (Nibbles) {
+      std::memcpy(to, quad, 4);
+    } else {
+      const std::int16_t wide[4] = {quad[0], quad[2], quad[1], quad[3]};
+      std::memcpy(to, wide, 8);
+    }
+  }
+  group[8 * kIntegers * row_count + row] = (Nibbles ? -kInt4Bias : -kInt8Bias) * sum;
 }
 
 template <bool Nibbles>
 void pack_quantised(const float* const* rows, int row_count, std::int64_t inputs, std::byte* out) {
-  constexpr std::int64_t kIntegers = kQuadIntegers<Nibbles>;
-  std::int32_t* group = reinterpret_cast<std::int32_t*>(out);
-  for (std::int64_t k = 0; k < inputs; k += kGroupInputs, group += row_count * kGroupRowIntegers<Nibbles>) {
+  constexpr std::int64_t kIntegers = kGroupRowIntegers<Nibbles>;
+  std::int32_t* span = reinterpret_cast<std::int32_t*>(out);
+  for (std::int64_t k = 0; k < inputs; k += kSpanInputs) {
+    const std::int64_t count = std::min(kSpanInputs, inputs - k), groups = group_count(count);
     for (int r = 0; r < row_count; ++r) {
-      std::int8_t codes[kGroupInputs];
-      const float scale = quantise_activations(rows[r] + k, std::min(kGroupInputs, inputs - k), codes);
-      int sum = 0;
-      for (const std::int8_t code : codes) sum += code;
-      for (int q = 0; q < 8; ++q) {
-        std::int32_t* to = group + (q * row_count + r) * kIntegers;
-        const std::int8_t* quad = codes + q * 4;
-        if constexpr (Nibbles) {
-          std::memcpy(to, quad, 4);
-        } else {
-          const std::int16_t wide[4] = {quad[0], quad[2], quad[1], quad[3]};
-          std::memcpy(to, wide, 8);
-        }
+      std::int8_t codes[kSpanInputs];
+      const float scale = quantise_activations(rows[r] + k, count, codes);
+      for (std::int64_t g = 0; g < groups; ++g) {
+        put_group<Nibbles>(codes + g * kGroupInputs, row_count, r, span + g * kIntegers * row_count);
       }
-      std::int32_t* tail = group + 8 * kIntegers * row_count;
-      tail[r] = (Nibbles ? -kInt4Bias : -kInt8Bias) * sum;
-      std::memcpy(tail + row_count + r, &scale, 4);
+      std::memcpy(span + groups * kIntegers * row_count + r, &scale, 4);
     }
+    span += (groups * kIntegers + 1) * row_count;
   }
 }
 
@@ -211,40 +221,59 @@ inline void dot_nibbles(const std::byte* weights, const std::int32_t* quads, __m
   }
 }
 
+// One span of 8 outputs: groups are added with the weights' scales, then once with the rows' scales to
+// `sums`.
+template <int Rows, bool Nibbles>
+inline void add_span(const std::byte* weights, int j, std::int64_t groups, const std::int32_t* x,
+                     __m256 (&sums)[Rows][kParts]) {
+  constexpr std::int64_t kGroupBytes = Nibbles ? kInt4GroupBytes : kInt8GroupBytes;
+  constexpr std::int64_t kHalfBytes = (kGroupBytes - kScaleBytes) / 2;
+  __m256 parts[Rows];
+  OUTRIDER_UNROLL
+  for (int r = 0; r < Rows; ++r) parts[r] = _mm256_setzero_ps();
+  for (std::int64_t g = 0; g < groups; ++g, weights += kGroupBytes, x += kGroupRowIntegers<Nibbles> * Rows) {
+    if (j == 0) {
+      for (std::int64_t line = 0; line < kGroupBytes; line += 64) prefetch(weights + line);
+    }
+    const std::byte* part = weights + kScaleBytes + j / 2 * kHalfBytes + j % 2 * 32;
+    __m256i exact[Rows];
+    OUTRIDER_UNROLL
+    for (int r = 0; r < Rows; ++r) exact[r] = _mm256_set1_epi32(x[8 * kQuadIntegers<Nibbles> * Rows + r]);
+    if constexpr (Nibbles) {
+      dot_nibbles<Rows>(part, x, exact);
+    } else {
+      dot_bytes<Rows>(part, x, exact);
+    }
+    const __m256 scale = widen_bf16(reinterpret_cast<const std::uint16_t*>(weights) + j * 8);
+    OUTRIDER_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+      parts[r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(exact[r]), scale, parts[r]);
+    }
+  }
+  OUTRIDER_UNROLL
+  for (int r = 0; r < Rows; ++r) {
+    float row_scale;
+    std::memcpy(&row_scale, x + r, 4);
+    sums[r][j] = _mm256_fmadd_ps(parts[r], _mm256_set1_ps(row_scale), sums[r][j]);
+  }
+}
+
 template <int Rows, bool Nibbles>
 void tile_quantised(const TileArgs& args) {
   constexpr std::int64_t kGroupBytes = Nibbles ? kInt4GroupBytes : kInt8GroupBytes;
-  constexpr std::int64_t kHalfBytes = (kGroupBytes - kScaleBytes) / 2;
   const std::int64_t groups = group_count(args.inputs);
   const std::byte* weights = args.panel;
   const std::int32_t* x = reinterpret_cast<const std::int32_t*>(args.rows);
-  // More sums than registers: they live in the first-level cache and are touched once a group.
+  // More sums than registers: they live in the first-level cache and are touched once a span.
   __m256 sums[Rows][kParts];
   for (int r = 0; r < Rows; ++r) {
     for (int j = 0; j < kParts; ++j) sums[r][j] = _mm256_setzero_ps();
   }
-  for (std::int64_t g = 0; g < groups; ++g, weights += kGroupBytes, x += kGroupRowIntegers<Nibbles> * Rows) {
-    const std::int32_t* tail = x + 8 * kQuadIntegers<Nibbles> * Rows;
-    for (std::int64_t line = 0; line < kGroupBytes; line += 64) prefetch(weights + line);
-    for (int j = 0; j < kParts; ++j) {
-      const std::byte* part = weights + kScaleBytes + j / 2 * kHalfBytes + j % 2 * 32;
-      __m256i exact[Rows];
-      OUTRIDER_UNROLL
-      for (int r = 0; r < Rows; ++r) exact[r] = _mm256_set1_epi32(tail[r]);
-      if constexpr (Nibbles) {
-        dot_nibbles<Rows>(part, x, exact);
-      } else {
-        dot_bytes<Rows>(part, x, exact);
-      }
-      const __m256 scale = widen_bf16(reinterpret_cast<const std::uint16_t*>(weights) + j * 8);
-      OUTRIDER_UNROLL
-      for (int r = 0; r < Rows; ++r) {
-        float row_scale;
-        std::memcpy(&row_scale, tail + Rows + r, 4);
-        sums[r][j] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(exact[r]),
-                                     _mm256_mul_ps(scale, _mm256_set1_ps(row_scale)), sums[r][j]);
-      }
-    }
+  for (std::int64_t g = 0; g < groups; g += kSpanGroups) {
+    const std::int64_t count = std::min(kSpanGroups, groups - g);
+    for (int j = 0; j < kParts; ++j) add_span<Rows, Nibbles>(weights, j, count, x, sums);
+    weights += count * kGroupBytes;
+    x += (count * kGroupRowIntegers<Nibbles> + 1) * Rows;
   }
   store_tile<Rows>(args, sums);
 }

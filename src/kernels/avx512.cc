@@ -37,7 +37,7 @@ namespace {
 #include "kernels/attend.inc"
 
 constexpr int kFloatRows = 12;
-constexpr int kQuantisedRows = 8;
+constexpr int kQuantisedRows = 12;
 
 // How far ahead of use weights are asked for.
 constexpr std::int64_t kPrefetchBytes = 8192;
@@ -187,111 +187,8 @@ void tile_bf16(const TileArgs& args) {
   store_tile<Rows>(args, sums);
 }
 
-// ---- quantised activations ----
-// A group of a tile is [quad of inputs][row][4] int8, then [row] bias correction, then [row] scale.
-
-constexpr std::int64_t kGroupRowBytes = kGroupInputs + 8;
-
-std::int64_t quantised_row_bytes(std::int64_t inputs) { return group_count(inputs) * kGroupRowBytes; }
-
-struct QuantisedGroup {
-  __m256i codes;
-  std::int32_t sum;
-  float scale;
-};
-
-// As quantise_activations() (quantise.h), bit for bit.
-inline QuantisedGroup quantise_group(const float* x, std::int64_t count) {
-  const V low = load_part(x, std::min<std::int64_t>(count, 16));
-  const V high = count > 16 ? load_part(x + 16, count - 16) : splat(0);
-  const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
-  const std::uint32_t bits = static_cast<std::uint32_t>(_mm512_reduce_max_epi32(
-      _mm512_max_epi32(_mm512_and_si512(_mm512_castps_si512(low.lanes), magnitude),
-                       _mm512_and_si512(_mm512_castps_si512(high.lanes), magnitude))));
-  float largest;
-  std::memcpy(&largest, &bits, 4);
-  if (bits >= 0x7F800000U) return {_mm256_setzero_si256(), 0, std::numeric_limits<float>::quiet_NaN()};
-  if (largest < kQuantiseFloor) return {_mm256_setzero_si256(), 0, 0};
-  const __m512 inverse = _mm512_set1_ps(127.0F / largest);
-  const __m512i a = _mm512_cvtps_epi32(_mm512_mul_ps(low.lanes, inverse));
-  const __m512i b = _mm512_cvtps_epi32(_mm512_mul_ps(high.lanes, inverse));
-  const __m256i codes = _mm256_set_m128i(_mm512_cvtepi32_epi8(b), _mm512_cvtepi32_epi8(a));
-  return {codes, _mm512_reduce_add_epi32(_mm512_add_epi32(a, b)), largest / 127.0F};
-}
-
-template <int Bias>
-void pack_quantised(const float* const* rows, int row_count, std::int64_t inputs, std::byte* out) {
-  for (std::int64_t k = 0; k < inputs; k += kGroupInputs, out += row_count * kGroupRowBytes) {
-    std::int32_t* quads = reinterpret_cast<std::int32_t*>(out);
-    float* scales = reinterpret_cast<float*>(quads + 9 * row_count);
-    for (int r = 0; r < row_count; ++r) {
-      const QuantisedGroup group = quantise_group(rows[r] + k, std::min(kGroupInputs, inputs - k));
-      alignas(32) std::int32_t codes[8];
-      _mm256_store_si256(reinterpret_cast<__m256i*>(codes), group.codes);
-      for (int q = 0; q < 8; ++q) quads[q * row_count + r] = codes[q];
-      quads[8 * row_count + r] = -Bias * group.sum;
-      scales[r] = group.scale;
-    }
-  }
-}
-
-template <int Rows>
-inline void dot_quads(__m512i weights, const std::int32_t* quads, __m512i (&sums)[Rows]) {
-  OUTRIDER_UNROLL
-  for (int r = 0; r < Rows; ++r) sums[r] = _mm512_dpbusd_epi32(sums[r], weights, _mm512_set1_epi32(quads[r]));
-}
-
-// The half's 16 outputs of one group: exact integer sums that begin at the correction for the weights' bias.
-template <int Rows, bool Nibbles>
-inline void dot_group(const std::byte* weights, const std::int32_t* quads, __m512i (&sums)[Rows]) {
-  OUTRIDER_UNROLL
-  for (int r = 0; r < Rows; ++r) sums[r] = _mm512_set1_epi32(quads[8 * Rows + r]);
-  if constexpr (Nibbles) {
-    const __m512i mask = _mm512_set1_epi8(15);
-    OUTRIDER_UNROLL
-    for (int q = 0; q < 4; ++q) {
-      const __m512i both = load_weights(weights + q * 64);
-      dot_quads<Rows>(_mm512_and_si512(both, mask), quads + q * Rows, sums);
-      dot_quads<Rows>(_mm512_and_si512(_mm512_srli_epi16(both, 4), mask), quads + (q + 4) * Rows, sums);
-    }
-  } else {
-    OUTRIDER_UNROLL
-    for (int q = 0; q < 8; ++q) dot_quads<Rows>(load_weights(weights + q * 64), quads + q * Rows, sums);
-  }
-}
-
-template <int Rows, bool Nibbles>
-void tile_quantised(const TileArgs& args) {
-  constexpr std::int64_t kGroupBytes = Nibbles ? kInt4GroupBytes : kInt8GroupBytes;
-  constexpr std::int64_t kHalfBytes = (kGroupBytes - kScaleBytes) / 2;
-  const std::int64_t groups = group_count(args.inputs);
-  const std::byte* weights = args.panel;
-  const std::int32_t* x = reinterpret_cast<const std::int32_t*>(args.rows);
-  __m512 sums[Rows][2];
-  OUTRIDER_UNROLL
-  for (int r = 0; r < Rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
-  for (std::int64_t g = 0; g < groups; ++g, weights += kGroupBytes, x += 10 * Rows) {
-    prefetch(weights);
-    OUTRIDER_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      __m512i exact[Rows];
-      // Else the compiler keeps every broadcast of the first half for the second, in memory.
-      asm volatile("" : : : "memory");
-      dot_group<Rows, Nibbles>(weights + kScaleBytes + half * kHalfBytes, x, exact);
-      const __m512 scale = load_bf16(reinterpret_cast<const std::uint16_t*>(weights) + half * 16).lanes;
-      OUTRIDER_UNROLL
-      for (int r = 0; r < Rows; ++r) {
-        float row_scale;
-        std::memcpy(&row_scale, x + 9 * Rows + r, 4);
-        sums[r][half] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact[r]),
-                                        _mm512_mul_ps(scale, _mm512_set1_ps(row_scale)), sums[r][half]);
-      }
-    }
-  }
-  store_tile<Rows>(args, sums);
-}
-
 #include "kernels/probe_avx512.inc"
+#include "kernels/quantised_avx512.inc"
 
 // ---- the table ----
 
@@ -308,10 +205,11 @@ constexpr Tile kTilesBf16[] = {tile_bf16<1>, tile_bf16<2>,  tile_bf16<3>,  tile_
                                tile_bf16<5>, tile_bf16<6>,  tile_bf16<7>,  tile_bf16<8>,
                                tile_bf16<9>, tile_bf16<10>, tile_bf16<11>, tile_bf16<12>};
 template <bool Nibbles>
-constexpr Tile kTilesQuantised[] = {tile_quantised<1, Nibbles>, tile_quantised<2, Nibbles>,
-                                    tile_quantised<3, Nibbles>, tile_quantised<4, Nibbles>,
-                                    tile_quantised<5, Nibbles>, tile_quantised<6, Nibbles>,
-                                    tile_quantised<7, Nibbles>, tile_quantised<8, Nibbles>};
+constexpr Tile kTilesQuantised[] = {
+    tile_quantised<1, Nibbles>,  tile_quantised<2, Nibbles>,  tile_quantised<3, Nibbles>,
+    tile_quantised<4, Nibbles>,  tile_quantised<5, Nibbles>,  tile_quantised<6, Nibbles>,
+    tile_quantised<7, Nibbles>,  tile_quantised<8, Nibbles>,  tile_quantised<9, Nibbles>,
+    tile_quantised<10, Nibbles>, tile_quantised<11, Nibbles>, tile_quantised<12, Nibbles>};
 
 void run_f32(const TileArgs& args) { kTilesF32[args.row_count - 1](args); }
 void run_bf16_float(const TileArgs& args) { kTilesBf16Float[args.row_count - 1](args); }

@@ -22,12 +22,16 @@ inline constexpr std::int64_t kGroupInputs = 32;
 inline constexpr std::int64_t kScaleBytes = kPanelOutputs * 2;
 inline constexpr std::int64_t kInt8GroupBytes = kScaleBytes + kPanelOutputs * kGroupInputs;
 inline constexpr std::int64_t kInt4GroupBytes = kScaleBytes + kPanelOutputs * kGroupInputs / 2;
+// Quantised activations share a scale over a span of four groups.
+inline constexpr std::int64_t kSpanGroups = 4;
+inline constexpr std::int64_t kSpanInputs = kSpanGroups * kGroupInputs;
 inline constexpr int kInt8Bias = 128;
 inline constexpr int kInt4Bias = 8;
 
 constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 constexpr std::int64_t panel_count(std::int64_t outputs) { return ceil_divide(outputs, kPanelOutputs); }
 constexpr std::int64_t group_count(std::int64_t inputs) { return ceil_divide(inputs, kGroupInputs); }
+constexpr std::int64_t span_count(std::int64_t inputs) { return ceil_divide(inputs, kSpanInputs); }
 
 constexpr std::int64_t panel_bytes(WeightFormat format, std::int64_t inputs) {
   switch (format) {

@@ -149,7 +149,7 @@ TEST(Linear, ReadsAndWritesStridedRowsAndNothingBeside) {
 // that hurt.
 TEST(Linear, QuantisedProductsOfEveryTargetAreTheReferencesBytes) {
   Values values(11);
-  for (const Shape& shape : {Shape{33, 31}, Shape{64, 64}, Shape{70, 129}, Shape{40, 1056}}) {
+  for (const Shape& shape : {Shape{33, 31}, Shape{64, 64}, Shape{70, 129}, Shape{40, 1056}, Shape{64, 224}}) {
     std::vector<float> weights = values.many(shape.outputs * shape.inputs);
     std::vector<float> x = values.many(14 * shape.inputs);
     for (std::int64_t k = 0; k < shape.inputs; ++k) {
@@ -167,6 +167,8 @@ TEST(Linear, QuantisedProductsOfEveryTargetAreTheReferencesBytes) {
       x[at(4)] = k % 32 == 31 ? 1e30F : 1e-30F;
       x[at(5)] = 1e-40F;
       x[at(6)] = static_cast<float>(k % 32) - 15.5F;  // ties of rounding
+      x[at(7)] = k % 128 == 100 ? -127.0F : 0.5F;     // one outlier a span, the others at ties
+      x[at(8)] = k < 128 ? 0.0F : 1e-3F;              // a span of zeros, then others
     }
     for (const WeightFormat format : {WeightFormat::Int8, WeightFormat::Int4}) {
       Executor reference(Target::Reference, 1, Arithmetic::Float32);

@@ -134,7 +134,7 @@ TEST(PackMatrix, EveryTargetPacksTheSameBytes) {
 
 TEST(Quantise, ZeroGroupsStayZeroAndNotFiniteOnesShow) {
   float weights[32] = {};
-  std::int8_t codes[32];
+  std::int8_t codes[kSpanInputs];
   EXPECT_EQ(tensor::to_float(quantise_int8(weights, codes)), 0);
   EXPECT_EQ(tensor::to_float(quantise_int4(weights, codes)), 0);
   EXPECT_EQ(quantise_activations(weights, 32, codes), 0);
@@ -143,6 +143,23 @@ TEST(Quantise, ZeroGroupsStayZeroAndNotFiniteOnesShow) {
   EXPECT_TRUE(std::isnan(tensor::to_float(quantise_int8(weights, codes))));
   EXPECT_TRUE(std::isnan(tensor::to_float(quantise_int4(weights, codes))));
   EXPECT_TRUE(std::isnan(quantise_activations(weights, 32, codes)));
+}
+
+TEST(Quantise, ASpanOfActivationsHasTheScaleOfItsLargestAndRoundsToTheNearestCode) {
+  Values values(8);
+  for (const std::int64_t count : {1, 31, 32, 100, 128}) {
+    std::vector<float> x = values.many(count);
+    x[static_cast<std::size_t>(count / 2)] = -3;
+    std::int8_t codes[kSpanInputs];
+    std::fill_n(codes, kSpanInputs, std::int8_t{99});
+    const float scale = quantise_activations(x.data(), count, codes);
+    EXPECT_EQ(scale, 3.0F / 127.0F);
+    EXPECT_EQ(codes[count / 2], -127);
+    for (std::int64_t i = 0; i < kSpanInputs; ++i) {
+      const float want = i < count ? x[static_cast<std::size_t>(i)] : 0.0F;
+      EXPECT_NEAR(static_cast<float>(codes[i]) * scale, want, scale * 0.501F) << i;
+    }
+  }
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/layout.h"
+
 namespace outrider::kernels {
 namespace {
 
@@ -106,7 +108,7 @@ tensor::Bf16 quantise_int4(const float* weights, std::int8_t* codes) {
 
 float quantise_activations(const float* values, std::int64_t count, std::int8_t* codes) {
   const float largest = largest_magnitude(values, count);
-  std::fill_n(codes, kGroup, std::int8_t{0});
+  std::fill_n(codes, kSpanInputs, std::int8_t{0});
   if (!std::isfinite(largest)) return std::numeric_limits<float>::quiet_NaN();
   if (largest < kQuantiseFloor) return 0;
   const float inverse = 127.0F / largest;

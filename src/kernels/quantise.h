@@ -1,5 +1,5 @@
-// Symmetric quantisation of one group of 32 values, as every target computes it. Non-finite values make the
-// group's scale NaN, so that they show in the result instead of vanishing.
+// Symmetric quantisation of a group of 32 weights or a span of 128 activations, as every target computes it.
+// Non-finite values make the scale NaN, so that they show in the result instead of vanishing.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ tensor::Bf16 quantise_int8(const float* weights, std::int8_t* codes);
 // extreme / kInt4Divisors, the first of least squared error.
 tensor::Bf16 quantise_int4(const float* weights, std::int8_t* codes);
 
-// Activations: scale = max|x| / 127, codes = nearest integer (ties to even) of x * (127 / max|x|); below
-// kQuantiseFloor all are zero.
+// Activations, at most 128 (layout.h: a span); the codes of absent ones are 0. scale = max|x| / 127, codes =
+// nearest integer (ties to even) of x * (127 / max|x|); below kQuantiseFloor all are zero.
 inline constexpr float kQuantiseFloor = 0x1p-110F;
 float quantise_activations(const float* values, std::int64_t count, std::int8_t* codes);
 

@@ -66,21 +66,21 @@ void tile_bf16(const TileArgs& args) {
   }
 }
 
-// One group of one row: 32 codes, then the scale.
-struct QuantisedGroup {
-  std::int8_t codes[kGroupInputs];
+// One span of one row: 128 codes, zero where there are no inputs, then the scale.
+struct QuantisedSpan {
+  std::int8_t codes[kSpanInputs];
   float scale;
 };
 
 std::int64_t quantised_row_bytes(std::int64_t inputs) {
-  return group_count(inputs) * static_cast<std::int64_t>(sizeof(QuantisedGroup));
+  return span_count(inputs) * static_cast<std::int64_t>(sizeof(QuantisedSpan));
 }
 
 void pack_quantised(const float* const* rows, int row_count, std::int64_t inputs, std::byte* out) {
-  QuantisedGroup* group = reinterpret_cast<QuantisedGroup*>(out);
+  QuantisedSpan* span = reinterpret_cast<QuantisedSpan*>(out);
   for (int r = 0; r < row_count; ++r) {
-    for (std::int64_t k = 0; k < inputs; k += kGroupInputs, ++group) {
-      group->scale = quantise_activations(rows[r] + k, std::min(kGroupInputs, inputs - k), group->codes);
+    for (std::int64_t k = 0; k < inputs; k += kSpanInputs, ++span) {
+      span->scale = quantise_activations(rows[r] + k, std::min(kSpanInputs, inputs - k), span->codes);
     }
   }
 }
@@ -94,22 +94,28 @@ int int4_weight(const std::byte* group, std::int64_t o, std::int64_t k) {
 }
 
 // The arithmetic of quantised products, which every target reproduces bit for bit: the sum of a group is
-// exact in integers; groups are added in ascending order, sum = fma(float(group sum), weight scale *
-// activation scale, sum).
+// exact in integers; the groups of a span are added in ascending order, part = fma(float(group sum), weight
+// scale, part); spans are added in ascending order, sum = fma(part, activation scale, sum).
 template <int (*Weight)(const std::byte*, std::int64_t, std::int64_t), std::int64_t GroupBytes>
 void tile_quantised(const TileArgs& args) {
-  const std::int64_t groups = group_count(args.inputs);
+  const std::int64_t groups = group_count(args.inputs), spans = span_count(args.inputs);
   for (int r = 0; r < args.row_count; ++r) {
-    const QuantisedGroup* x = reinterpret_cast<const QuantisedGroup*>(args.rows) + r * groups;
+    const QuantisedSpan* x = reinterpret_cast<const QuantisedSpan*>(args.rows) + r * spans;
     float sums[kPanelOutputs] = {};
-    for (std::int64_t g = 0; g < groups; ++g) {
-      const std::byte* group = args.panel + g * GroupBytes;
+    for (std::int64_t span = 0; span < spans; ++span) {
+      const std::int64_t first = span * kSpanGroups, last = std::min(groups, first + kSpanGroups);
       for (std::int64_t o = 0; o < kPanelOutputs; ++o) {
-        int sum = 0;
-        for (std::int64_t k = 0; k < kGroupInputs; ++k) sum += Weight(group, o, k) * x[g].codes[k];
-        Bf16 scale;
-        std::memcpy(&scale, group + o * 2, 2);
-        sums[o] = std::fma(static_cast<float>(sum), tensor::to_float(scale) * x[g].scale, sums[o]);
+        float part = 0;
+        for (std::int64_t g = first; g < last; ++g) {
+          const std::byte* group = args.panel + g * GroupBytes;
+          const std::int8_t* codes = x[span].codes + (g - first) * kGroupInputs;
+          int sum = 0;
+          for (std::int64_t k = 0; k < kGroupInputs; ++k) sum += Weight(group, o, k) * codes[k];
+          Bf16 scale;
+          std::memcpy(&scale, group + o * 2, 2);
+          part = std::fma(static_cast<float>(sum), tensor::to_float(scale), part);
+        }
+        sums[o] = std::fma(part, x[span].scale, sums[o]);
       }
     }
     store_sums(args, r, sums);
