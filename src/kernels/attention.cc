@@ -11,9 +11,6 @@ namespace {
 
 enum Slot { kAttendSlot = 5 };
 
-// Below this many elements a fork costs more than it gains.
-constexpr std::int64_t kSerialElements = 16384;
-
 // Consecutive rows of one sequence, at most kAttendRows.
 struct RowRun {
   std::int64_t first, count;
@@ -55,8 +52,7 @@ void store_kv(Executor& executor, std::span<const KvRow> rows, tensor::MatrixVie
   OUTRIDER_CHECK(keys.columns == static_cast<std::int64_t>(layer.kv_heads) * layer.head_width &&
                  values.columns == keys.columns);
   // A head belongs to one thread, so that writes to one position stay in the order of rows.
-  const int threads = executor.pool().thread_count();
-  const auto store_heads = [&](Share heads) {
+  run_shares(executor.pool(), layer.kv_heads, row_count * keys.columns, [&](Share heads) {
     for (std::int64_t r = 0; r < row_count; ++r) {
       const KvRow& row = rows[static_cast<std::size_t>(r)];
       const std::int64_t block = base::index_of(row.blocks[row.position / layer.block_tokens]);
@@ -71,12 +67,7 @@ void store_kv(Executor& executor, std::span<const KvRow> rows, tensor::MatrixVie
                   static_cast<std::byte*>(layer.values) + byte);
       }
     }
-  };
-  if (row_count * keys.columns < kSerialElements) {
-    store_heads({0, layer.kv_heads});
-  } else {
-    executor.pool().run([&](int thread) { store_heads(share_of(layer.kv_heads, thread, threads)); });
-  }
+  });
 }
 
 void attend(Executor& executor, tensor::MatrixView<const float> q, int heads,

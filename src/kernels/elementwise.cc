@@ -6,17 +6,9 @@
 namespace outrider::kernels {
 namespace {
 
-// Below this many elements a fork costs more than it gains.
-constexpr std::int64_t kSerialElements = 16384;
-
 template <class Body>
 void for_each_row(Executor& executor, std::int64_t rows, std::int64_t width, Body body) {
-  if (rows * width <= kSerialElements) {
-    for (std::int64_t row = 0; row < rows; ++row) body(row);
-    return;
-  }
-  executor.pool().run([&](int thread) {
-    const Share share = share_of(rows, thread, executor.pool().thread_count());
+  run_shares(executor.pool(), rows, rows * width, [&](Share share) {
     for (std::int64_t row = share.first; row < share.last; ++row) body(row);
   });
 }

@@ -27,8 +27,7 @@ PackedRows pack_rows(Executor& executor, const ProductKernel& kernel, tensor::Ma
   const std::int64_t row_bytes = kernel.row_bytes(x.columns);
   std::byte* data = executor.scratch(kPackedSlot, static_cast<std::size_t>(x.rows * row_bytes));
   const TileSplit split = split_tiles(x.rows, kernel.tile_rows);
-  executor.pool().run([&](int thread) {
-    const Share share = share_of(split.tiles, thread, executor.pool().thread_count());
+  run_shares(executor.pool(), split.tiles, x.rows * x.columns, [&](Share share) {
     for (std::int64_t tile = share.first; tile < share.last; ++tile) {
       const Share rows = split.rows_of(tile);
       const float* pointers[kTileRowsMax];
@@ -75,16 +74,16 @@ void linear(Executor& executor, tensor::MatrixView<const float> x, const PackedM
   if (x.rows == 0) return;
   const ProductKernel& kernel = product_of(executor.table(), weights.format(), executor.arithmetic());
   const PackedRows packed = pack_rows(executor, kernel, x);
-  executor.pool().run([&](int thread) {
-    const Share panels = share_of(panel_count(weights.outputs()), thread, executor.pool().thread_count());
-    for_each_tile(packed, weights, panels, [&](std::int64_t panel, std::int64_t row, TileArgs args) {
-      const std::int64_t column = panel * kPanelOutputs;
-      args.bias = bias.empty() ? nullptr : bias.data() + column;
-      args.out = y.row(row) + column;
-      args.out_stride = y.stride;
-      kernel.tile(args);
-    });
-  });
+  run_shares(
+      executor.pool(), panel_count(weights.outputs()), weights.outputs() * x.columns, [&](Share panels) {
+        for_each_tile(packed, weights, panels, [&](std::int64_t panel, std::int64_t row, TileArgs args) {
+          const std::int64_t column = panel * kPanelOutputs;
+          args.bias = bias.empty() ? nullptr : bias.data() + column;
+          args.out = y.row(row) + column;
+          args.out_stride = y.stride;
+          kernel.tile(args);
+        });
+      });
 }
 
 namespace {

@@ -160,13 +160,12 @@ void route_softmax_topk(Executor& executor, tensor::MatrixView<const float> logi
   OUTRIDER_CHECK(k >= 1 && k <= logits.columns && ids.columns == k && weights.columns == k);
   OUTRIDER_CHECK(ids.rows == logits.rows && weights.rows == logits.rows);
   const std::int64_t experts = logits.columns;
-  const int threads = executor.pool().thread_count();
   float* memory = reinterpret_cast<float*>(
-      executor.scratch(kGateUpSlot, static_cast<std::size_t>(experts * threads) * sizeof(float)));
-  executor.pool().run([&](int thread) {
-    const Share share = share_of(logits.rows, thread, threads);
-    float* probability = memory + thread * experts;
+      executor.scratch(kGateUpSlot, static_cast<std::size_t>(experts * logits.rows) * sizeof(float)));
+  // Every choice looks at every expert.
+  run_shares(executor.pool(), logits.rows, logits.rows * experts * k, [&](Share share) {
     for (std::int64_t row = share.first; row < share.last; ++row) {
+      float* probability = memory + row * experts;
       executor.table().softmax(logits.row(row), experts, probability);
       float sum = 0;
       for (int i = 0; i < k; ++i) {
@@ -219,8 +218,7 @@ void moe_mlp(Executor& executor, tensor::MatrixView<const float> x, std::span<co
   ThreadPool& pool = executor.pool();
   const int threads = pool.thread_count();
 
-  pool.run([&](int thread) {
-    const Share share = share_of(grouping.tile_count, thread, threads);
+  run_shares(pool, grouping.tile_count, pairs * hidden, [&](Share share) {
     for (std::int64_t t = share.first; t < share.last; ++t) {
       const Tile& tile = grouping.tiles[t];
       const float* rows[kTileRowsMax];
@@ -231,8 +229,7 @@ void moe_mlp(Executor& executor, tensor::MatrixView<const float> x, std::span<co
   const ExpertProduct gate_up_product{&first, &grouping, experts, &ExpertWeights::gate_up,
                                       packed, gate_up,   hidden,  2 * width};
   pool.run([&](int thread) { gate_up_product.run(thread, threads); });
-  pool.run([&](int thread) {
-    const Share share = share_of(grouping.tile_count, thread, threads);
+  run_shares(pool, grouping.tile_count, pairs * width, [&](Share share) {
     for (std::int64_t t = share.first; t < share.last; ++t) {
       const Tile& tile = grouping.tiles[t];
       const float* rows[kTileRowsMax];
@@ -247,9 +244,8 @@ void moe_mlp(Executor& executor, tensor::MatrixView<const float> x, std::span<co
   const ExpertProduct down_product{&second, &grouping, experts, &ExpertWeights::down,
                                    packed,  down,      width,   hidden};
   pool.run([&](int thread) { down_product.run(thread, threads); });
-  pool.run([&](int thread) {
-    const std::int64_t blocks = ceil_divide(hidden, kCombineColumns);
-    const Share share = share_of(x.rows * blocks, thread, threads);
+  const std::int64_t blocks = ceil_divide(hidden, kCombineColumns);
+  run_shares(pool, x.rows * blocks, pairs * hidden, [&](Share share) {
     for (std::int64_t i = share.first; i < share.last; ++i) {
       combine(table, grouping, weights, down, hidden, i / blocks, i % blocks * kCombineColumns, y);
     }

@@ -40,4 +40,15 @@ struct Share {
 };
 Share share_of(std::int64_t count, int thread, int thread_count, std::int64_t unit = 1);
 
+// About as many elements as one thread rounds, scales or adds while a fork wakes the others.
+inline constexpr std::int64_t kForkElements = 4096;
+
+// body(share) of `count` items for every thread; in one piece on the caller's where there is one item, or so
+// few elements in all that a fork would cost more than it gains.
+template <class Body>
+void run_shares(ThreadPool& pool, std::int64_t count, std::int64_t elements, Body&& body) {
+  if (count <= 1 || elements <= kForkElements || pool.thread_count() == 1) return body(Share{0, count});
+  pool.run([&](int thread) { body(share_of(count, thread, pool.thread_count())); });
+}
+
 }  // namespace outrider::kernels
