@@ -68,7 +68,7 @@ Result<TokenId, Error> sample_draft(std::span<const float> logits, std::span<con
   OUTRIDER_CHECK(target_ids.empty() || target_ids.size() == logits.size());
   OUTRIDER_CHECK(place.position >= 0 && place.slot >= 0);
   const auto position = static_cast<std::uint64_t>(place.position);
-  if (rules.method == DraftSampleMethod::Greedy || rules.temperature < kGreedyTemperature) {
+  if (is_greedy_draft(rules.method, rules.temperature)) {
     OUTRIDER_TRY(const TokenId best, find_argmax(logits));
     const TokenId token = target_ids.empty() ? best : target_ids[static_cast<std::size_t>(best)];
     q = OneHot{.id = token};

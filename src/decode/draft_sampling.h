@@ -21,6 +21,10 @@ enum class DraftSampleMethod { Greedy, Probabilistic };
 
 base::Result<DraftSampleMethod> parse_draft_sample_method(std::string_view name, const std::string& field);
 
+inline bool is_greedy_draft(DraftSampleMethod method, double temperature) {
+  return method == DraftSampleMethod::Greedy || temperature < kGreedyTemperature;
+}
+
 struct DraftRules {
   DraftSampleMethod method = DraftSampleMethod::Greedy;
   AcceptMethod accept =

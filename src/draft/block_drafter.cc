@@ -9,6 +9,7 @@
 #include "cache/block_table.h"
 #include "cache/kv_store.h"
 #include "draft/block_heads.h"
+#include "kernels/biased_argmax.h"
 #include "model/bricks/attention.h"
 #include "model/bricks/embedding.h"
 #include "model/bricks/mlp.h"
@@ -67,14 +68,17 @@ class BlockDrafter final : public Drafter {
   bool choose_draft(std::span<const float> logits, const DraftRequest& request, int slot,
                     decode::Proposal& proposal) const;
 
+  void take_draft(std::int32_t draft_id, decode::Proposal& proposal) const;
+
   int most_wanted(std::span<const DraftRequest> requests) const;
   void place_block(std::span<const DraftRequest> requests);
   void see_block(std::span<const DraftRequest> requests, const checkpoint::DraftLayerShape& mask);
   tensor::MatrixView<float> run_block(std::span<const DraftRequest> requests);
   void choose_drafts(std::span<const DraftRequest> requests, tensor::MatrixView<const float> hidden,
                      std::span<decode::Proposal> proposals);
-  void add_markov_bias(tensor::MatrixView<const float> h, tensor::MatrixView<const float> e,
-                       tensor::MatrixView<float> logits);
+  bool draws_nothing(std::span<const DraftRequest> requests) const;
+  bool apply_markov(tensor::MatrixView<const float> h, tensor::MatrixView<const float> e, bool may_search,
+                    tensor::MatrixView<float> logits);
 
   kernels::Executor& executor_;
   BlockPlan plan_;
@@ -98,7 +102,9 @@ class BlockDrafter final : public Drafter {
   std::vector<kernels::KvRow> stored_;
   std::vector<kernels::AttentionRow> seen_;
   std::vector<base::TokenId> previous_;
-  std::vector<int> wanted_;  // drafts still wanted, one a request
+  std::vector<int> wanted_;             // drafts still wanted, one a request
+  std::vector<std::int32_t> best_ids_;  // likeliest draft ids, where a search decided
+  std::vector<float> best_logits_;
   DraftTimes times_;
 };
 
@@ -130,7 +136,7 @@ BlockDrafter::BlockDrafter(kernels::Executor& executor, const BlockPlan& plan, m
     layers_.push_back({model::load_attention(loader, prefix, attention, backbone.norm_epsilon),
                        model::load_mlp(loader, prefix, backbone.layers[i].mlp, backbone.norm_epsilon)});
   }
-  if (plan.shape.markov) markov_.emplace(loader, *plan.shape.markov);
+  if (plan.shape.markov) markov_.emplace(executor, loader, *plan.shape.markov);
   if (plan.shape.confidence) confidence_.emplace(loader, *plan.shape.confidence);
   if (plan.shape.draft_vocabulary) {
     const std::vector<std::int64_t> offsets = loader.integers("d2t");  // target id = draft id + offset
@@ -255,15 +261,32 @@ tensor::MatrixView<float> BlockDrafter::run_block(std::span<const DraftRequest> 
   return x;
 }
 
-void BlockDrafter::add_markov_bias(tensor::MatrixView<const float> h, tensor::MatrixView<const float> e,
-                                   tensor::MatrixView<float> logits) {
+// Whether every draft is the likeliest token, so that nobody needs the logits.
+bool BlockDrafter::draws_nothing(std::span<const DraftRequest> requests) const {
+  if (observer != nullptr) return false;
+  return std::all_of(requests.begin(), requests.end(), [&](const DraftRequest& request) {
+    return decode::is_greedy_draft(plan_.method, request.sampling->temperature);
+  });
+}
+
+// The bias on the logits of one draft index. Where only the likeliest token counts, most of W2 cannot change
+// it: true if best_ids_ was found so, and the logits are as they were.
+bool BlockDrafter::apply_markov(tensor::MatrixView<const float> h, tensor::MatrixView<const float> e,
+                                bool may_search, tensor::MatrixView<float> logits) {
   const base::Stopwatch watch(times_.markov);
   const auto input = workspace_.matrix(Slot::Gated, e.rows, e.columns);
   markov_->derive_input(executor_, h, e, input);
+  best_ids_.resize(static_cast<std::size_t>(logits.rows));
+  best_logits_.resize(best_ids_.size());
+  if (may_search && kernels::biased_argmax(executor_, input, markov_->output_weights(),
+                                           markov_->output_lengths(), logits, best_ids_, best_logits_)) {
+    return true;
+  }
   const auto bias = grow(bias_, logits.rows, logits.columns);
   kernels::linear(executor_, input, markov_->output_weights(), {}, bias);
   show(DraftStage::MarkovBias, bias);
   kernels::add_rows(executor_, bias, logits);
+  return false;
 }
 
 // Left to right: the draft with index k sees the token before it, its own slot's hidden state and, with an
@@ -297,6 +320,7 @@ void BlockDrafter::choose_drafts(std::span<const DraftRequest> requests,
   const std::int64_t rank = markov_ ? markov_->rank() : 0;
   const auto e = grow(markov_rows_, count, rank);
   if (markov_) markov_->begin_block(count);
+  const bool may_search = draws_nothing(requests);
   for (int slot = 0; slot < drafts + first_slot; ++slot) {
     const auto h = slots.row_range(slot * count, count);
     const int k = slot - first_slot;
@@ -307,13 +331,15 @@ void BlockDrafter::choose_drafts(std::span<const DraftRequest> requests,
     }
     const auto row_logits = logits.row_range(k * count, count);
     show(DraftStage::BaseLogits, row_logits);
-    if (markov_) add_markov_bias(h, e, row_logits);
+    const bool is_found = markov_ && apply_markov(h, e, may_search, row_logits);
     show(DraftStage::Logits, row_logits);
     for (std::int64_t i = 0; i < count; ++i) {
       const auto index = static_cast<std::size_t>(i);
       decode::Proposal& proposal = proposals[index];
       if (k >= wanted_[index]) continue;
-      if (!choose_draft(row_logits.row_span(i), requests[index], k, proposal)) {
+      if (is_found) {
+        take_draft(best_ids_[index], proposal);
+      } else if (!choose_draft(row_logits.row_span(i), requests[index], k, proposal)) {
         wanted_[index] = k;
         continue;
       }
@@ -327,6 +353,12 @@ int BlockDrafter::most_wanted(std::span<const DraftRequest> requests) const {
   int most = 0;
   for (const DraftRequest& request : requests) most = std::max(most, request.draft_count_max);
   return std::min(most, plan_.draft_tokens);
+}
+
+void BlockDrafter::take_draft(std::int32_t draft_id, decode::Proposal& proposal) const {
+  const base::TokenId token = id_map_.empty() ? draft_id : id_map_[static_cast<std::size_t>(draft_id)];
+  proposal.tokens.push_back(token);
+  proposal.q.push_back(decode::OneHot{.id = token});
 }
 
 bool BlockDrafter::choose_draft(std::span<const float> logits, const DraftRequest& request, int slot,

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/biased_argmax.h"
+
 namespace outrider::draft {
 namespace {
 
@@ -16,9 +18,12 @@ tensor::MatrixView<float> grow(tensor::Buffer& buffer, std::int64_t rows, std::i
 
 }  // namespace
 
-MarkovHead::MarkovHead(model::WeightLoader& loader, const checkpoint::MarkovShape& shape) : shape_(shape) {
+MarkovHead::MarkovHead(kernels::Executor& executor, model::WeightLoader& loader,
+                       const checkpoint::MarkovShape& shape)
+    : shape_(shape) {
   w1_ = loader.matrix({"markov_head.markov_w1.weight"}, model::MatrixUse::Vocabulary);
   w2_ = loader.matrix({"markov_head.markov_w2.weight"}, model::MatrixUse::Vocabulary);
+  w2_lengths_ = kernels::derive_output_lengths(executor, w2_);
   if (shape.kind == checkpoint::MarkovKind::Vanilla) return;
   const std::string gate =
       shape.kind == checkpoint::MarkovKind::Gated ? "markov_head.gate_proj" : "markov_head.joint_proj";

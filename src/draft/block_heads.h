@@ -16,7 +16,7 @@ namespace outrider::draft {
 
 class MarkovHead {
  public:
-  MarkovHead(model::WeightLoader& loader, const checkpoint::MarkovShape& shape);
+  MarkovHead(kernels::Executor& executor, model::WeightLoader& loader, const checkpoint::MarkovShape& shape);
 
   std::int64_t rank() const { return shape_.rank; }
   // Starts a block for `rows` sequences: the rnn's state is zero.
@@ -29,11 +29,13 @@ class MarkovHead {
   void derive_input(kernels::Executor& executor, tensor::MatrixView<const float> h,
                     tensor::MatrixView<const float> e, tensor::MatrixView<float> input);
   const kernels::PackedMatrix& output_weights() const { return w2_; }  // [draft vocabulary, rank]
+  std::span<const float> output_lengths() const { return w2_lengths_; }
   std::int64_t byte_count() const { return w1_.byte_count() + w2_.byte_count() + gate_.byte_count(); }
 
  private:
   checkpoint::MarkovShape shape_;
   kernels::PackedMatrix w1_, w2_;
+  std::vector<float> w2_lengths_;  // of W2's rows, for kernels::biased_argmax
   kernels::PackedMatrix
       gate_;  // gated: [rank, hidden + rank]; rnn: [3 * rank, 2 * rank + hidden]; vanilla: empty
   std::vector<float> gate_bias_;
