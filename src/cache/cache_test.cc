@@ -22,9 +22,10 @@ void write(KvStore& store, const BlockTable& table, std::int64_t position, float
   const auto block = base::index_of(table.data()[position / 4]);
   for (int head = 0; head < 2; ++head) {
     for (int d = 0; d < 3; ++d) {
-      const auto at = ((block * 2 + head) * 4 + position % 4) * 3 + d;
-      static_cast<float*>(layer.keys)[at] = value + static_cast<float>(d);
-      static_cast<float*>(layer.values)[at] = -value;
+      const auto at = (block * 2 + head) * 4 * 3;
+      static_cast<float*>(layer.keys)[at + key_element(layer, position % 4, d)] =
+          value + static_cast<float>(d);
+      static_cast<float*>(layer.values)[at + position % 4 * 3 + d] = -value;
     }
   }
 }

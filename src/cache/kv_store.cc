@@ -23,12 +23,19 @@ std::size_t KvStore::block_bytes(std::size_t layer) const {
 kernels::KvLayer KvStore::layer(int index) {
   const auto i = static_cast<std::size_t>(index);
   OUTRIDER_CHECK(i < keys_.size());
-  return {.keys = keys_[i].data(),
-          .values = values_[i].data(),
+  kernels::KvLayer layer = shape_of(i);
+  layer.keys = keys_[i].data();
+  layer.values = values_[i].data();
+  return layer;
+}
+
+kernels::KvLayer KvStore::shape_of(std::size_t layer) const {
+  return {.keys = nullptr,
+          .values = nullptr,
           .dtype = plan_.dtype,
           .block_tokens = plan_.block_tokens,
-          .kv_heads = plan_.layers[i].kv_heads,
-          .head_width = plan_.layers[i].head_width};
+          .kv_heads = plan_.layers[layer].kv_heads,
+          .head_width = plan_.layers[layer].head_width};
 }
 
 void KvStore::duplicate_block(base::BlockId source, base::BlockId target) {
@@ -43,16 +50,26 @@ void KvStore::duplicate_block(base::BlockId source, base::BlockId target) {
 
 std::vector<std::byte> KvStore::position_bytes(const base::BlockId* blocks, std::int64_t position) const {
   std::vector<std::byte> bytes;
-  const auto block_tokens = static_cast<std::size_t>(plan_.block_tokens);
-  const auto block = static_cast<std::size_t>(blocks[position / plan_.block_tokens]);
-  const auto slot = static_cast<std::size_t>(position % plan_.block_tokens);
+  const std::int64_t block = base::index_of(blocks[position / plan_.block_tokens]);
+  const std::int64_t slot = position % plan_.block_tokens;
+  const auto size = static_cast<std::int64_t>(element_bytes(plan_.dtype));
   for (std::size_t i = 0; i < keys_.size(); ++i) {
-    const auto heads = static_cast<std::size_t>(plan_.layers[i].kv_heads);
-    const std::size_t row = static_cast<std::size_t>(plan_.layers[i].head_width) * element_bytes(plan_.dtype);
-    for (const tensor::Buffer* buffer : {&keys_[i], &values_[i]}) {
-      for (std::size_t head = 0; head < heads; ++head) {
-        const std::byte* first = buffer->data() + ((block * heads + head) * block_tokens + slot) * row;
-        bytes.insert(bytes.end(), first, first + row);
+    const kernels::KvLayer shape = shape_of(i);
+    const auto take = [&](const tensor::Buffer& from, std::int64_t element) {
+      const std::byte* first = from.data() + element * size;
+      bytes.insert(bytes.end(), first, first + size);
+    };
+    const auto head_element = [&](std::int64_t head) {
+      return (block * shape.kv_heads + head) * shape.block_tokens * shape.head_width;
+    };
+    for (std::int64_t head = 0; head < shape.kv_heads; ++head) {
+      for (std::int64_t d = 0; d < shape.head_width; ++d) {
+        take(keys_[i], head_element(head) + kernels::key_element(shape, slot, d));
+      }
+    }
+    for (std::int64_t head = 0; head < shape.kv_heads; ++head) {
+      for (std::int64_t d = 0; d < shape.head_width; ++d) {
+        take(values_[i], head_element(head) + slot * shape.head_width + d);
       }
     }
   }

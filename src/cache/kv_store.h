@@ -25,8 +25,9 @@ class KvStore {
 
  private:
   std::size_t block_bytes(std::size_t layer) const;
+  kernels::KvLayer shape_of(std::size_t layer) const;  // without places
   CachePlan plan_;
-  std::vector<tensor::Buffer> keys_, values_;  // one a layer: [block, kv head, slot, head_width]
+  std::vector<tensor::Buffer> keys_, values_;  // one a layer; attention.h says what lies where
 };
 
 }  // namespace outrider::cache

@@ -32,14 +32,36 @@ RowRun next_run(std::span<const AttentionRow> rows, std::int64_t first) {
   return run;
 }
 
-std::int64_t element_bytes(KvDtype dtype) { return dtype == KvDtype::F32 ? 4 : 2; }
-
-void store_row(const KernelTable& table, const float* from, std::int64_t width, KvDtype dtype,
-               std::byte* to) {
-  if (dtype == KvDtype::F32) {
-    std::memcpy(to, from, static_cast<std::size_t>(width) * sizeof(float));
+void store_value(const KernelTable& table, const float* from, const KvLayer& layer, std::int64_t element) {
+  const std::int64_t width = layer.head_width;
+  if (layer.dtype == KvDtype::F32) {
+    std::memcpy(static_cast<float*>(layer.values) + element, from,
+                static_cast<std::size_t>(width) * sizeof(float));
   } else {
-    table.round_bf16(from, width, reinterpret_cast<std::uint16_t*>(to));
+    table.round_bf16(from, width, static_cast<std::uint16_t*>(layer.values) + element);
+  }
+}
+
+constexpr std::int64_t kKeyPiece = 256;
+
+// `element`: the head's first.
+void store_key(const KernelTable& table, const float* from, const KvLayer& layer, std::int64_t element,
+               std::int64_t slot) {
+  const std::int64_t width = layer.head_width;
+  if (layer.dtype == KvDtype::F32) {
+    float* to = static_cast<float*>(layer.keys) + element + slot;
+    for (std::int64_t d = 0; d < width; ++d) to[d * layer.block_tokens] = from[d];
+    return;
+  }
+  std::uint16_t* to = static_cast<std::uint16_t*>(layer.keys) + element;
+  for (std::int64_t first = 0; first < width; first += kKeyPiece) {
+    std::uint16_t bits[kKeyPiece];
+    const std::int64_t count = std::min(kKeyPiece, width - first);
+    table.round_bf16(from + first, count, bits);
+    for (std::int64_t d = 0; d + 1 < count; d += 2) {
+      std::memcpy(to + key_element(layer, slot, first + d), bits + d, 4);
+    }
+    if (count % 2 != 0) to[key_element(layer, slot, first + count - 1)] = bits[count - 1];
   }
 }
 
@@ -58,13 +80,10 @@ void store_kv(Executor& executor, std::span<const KvRow> rows, tensor::MatrixVie
       const std::int64_t block = base::index_of(row.blocks[row.position / layer.block_tokens]);
       const std::int64_t slot = row.position % layer.block_tokens;
       for (std::int64_t head = heads.first; head < heads.last; ++head) {
-        const std::int64_t element =
-            ((block * layer.kv_heads + head) * layer.block_tokens + slot) * layer.head_width;
-        const std::int64_t byte = element * element_bytes(layer.dtype), channel = head * layer.head_width;
-        store_row(executor.table(), keys.row(r) + channel, layer.head_width, layer.dtype,
-                  static_cast<std::byte*>(layer.keys) + byte);
-        store_row(executor.table(), values.row(r) + channel, layer.head_width, layer.dtype,
-                  static_cast<std::byte*>(layer.values) + byte);
+        const std::int64_t element = (block * layer.kv_heads + head) * layer.block_tokens * layer.head_width;
+        const std::int64_t channel = head * layer.head_width;
+        store_key(executor.table(), keys.row(r) + channel, layer, element, slot);
+        store_value(executor.table(), values.row(r) + channel, layer, element + slot * layer.head_width);
       }
     }
   });
@@ -91,6 +110,10 @@ void attend(Executor& executor, tensor::MatrixView<const float> q, int heads,
     row += run.count;
   }
   executor.pool().run([&](int thread) {
+    // One unit is held back until the next is known, so that its end can ask for the next one's cache.
+    AttendArgs units[2] = {};
+    int held = 0;
+    bool any = false;
     std::int64_t before = 0;
     for (std::int64_t row = 0; row < row_count;) {
       const RowRun run = next_run(rows, row);
@@ -99,19 +122,26 @@ void attend(Executor& executor, tensor::MatrixView<const float> q, int heads,
         // A unit belongs to the thread in whose equal part of the cost its middle lies.
         if ((before + run.cost / 2) * threads / total != thread) continue;
         const std::int64_t channel = kv_head * group_size * width;
-        table.attend({.q = q.row(run.first) + channel,
-                      .q_stride = q.stride,
-                      .out = out.row(run.first) + channel,
-                      .out_stride = out.stride,
-                      .rows = rows.data() + run.first,
-                      .row_count = static_cast<int>(run.count),
-                      .group_size = group_size,
-                      .kv_head = kv_head,
-                      .layer = &layer,
-                      .scale = scale,
-                      .scratch = scratch + thread * scratch_floats});
+        units[1 - held] = {.q = q.row(run.first) + channel,
+                           .q_stride = q.stride,
+                           .out = out.row(run.first) + channel,
+                           .out_stride = out.stride,
+                           .rows = rows.data() + run.first,
+                           .row_count = static_cast<int>(run.count),
+                           .group_size = group_size,
+                           .kv_head = kv_head,
+                           .layer = &layer,
+                           .scale = scale,
+                           .scratch = scratch + thread * scratch_floats};
+        if (any) {
+          units[held].next = &units[1 - held];
+          table.attend(units[held]);
+        }
+        any = true;
+        held = 1 - held;
       }
     }
+    if (any) table.attend(units[held]);
   });
 }
 

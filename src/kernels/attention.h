@@ -13,8 +13,15 @@ namespace outrider::kernels {
 
 enum class KvDtype { F32, Bf16 };
 
-// One layer's keys and values. Element d of the key of (block, kv head, slot) stands at
-// ((block * kv_heads + head) * block_tokens + slot) * head_width + d; values alike.
+// One layer's keys and values, by block and kv head; element e of those of (block, head) stands at
+// (block * kv_heads + head) * block_tokens * head_width + e.
+//
+//   values        [slot][channel]
+//   keys, F32     [channel][slot]
+//   keys, Bf16    [pair of channels][slot][2], then the last channel of an odd width: [slot]
+//
+// So scores of neighbouring positions lie in the lanes of one register, and no key is moved before it is
+// used.
 struct KvLayer {
   void* keys;
   void* values;
@@ -23,6 +30,13 @@ struct KvLayer {
   int kv_heads;
   int head_width;
 };
+
+// The place e of a key's channel.
+inline std::int64_t key_element(const KvLayer& layer, std::int64_t slot, std::int64_t channel) {
+  const bool alone = layer.dtype == KvDtype::F32 || (channel + 1 == layer.head_width && channel % 2 == 0);
+  if (alone) return channel * layer.block_tokens + slot;
+  return (channel / 2 * layer.block_tokens + slot) * 2 + channel % 2;
+}
 
 struct KvRow {
   const base::BlockId* blocks;  // the sequence's block table; rows of one sequence share the pointer

@@ -92,7 +92,8 @@ struct Case {
   std::int64_t positions;
 };
 const Case kCases[] = {{1, 1, 1, 1, 3},    {2, 1, 8, 4, 33},     {6, 2, 20, 5, 70},   {4, 4, 16, 16, 40},
-                       {8, 2, 64, 16, 97}, {16, 2, 128, 32, 65}, {3, 1, 200, 16, 50}, {5, 5, 6, 3, 31}};
+                       {8, 2, 64, 16, 97}, {16, 2, 128, 32, 65}, {3, 1, 200, 16, 50}, {5, 5, 6, 3, 31},
+                       {3, 1, 19, 16, 70}, {14, 2, 33, 48, 100}};
 
 void check_case(Target target, const Case& c, KvDtype dtype) {
   SCOPED_TRACE(std::string(name_of(target)) + " width " + std::to_string(c.width));
@@ -214,10 +215,11 @@ TEST(StoreKv, WritesItsPositionsOnlyAndRoundsToNearestEven) {
     EXPECT_EQ(written, 38u);
     for (std::size_t head = 0; head < 2; ++head) {
       for (std::size_t d = 0; d < 19; ++d) {
-        const std::size_t at =
-            ((static_cast<std::size_t>(base::index_of(blocks[1])) * 2 + head) * 4 + 2) * 19 + d;
-        EXPECT_EQ(cache.half_keys[at], tensor::to_bf16(keys[head * 19 + d]));
-        EXPECT_EQ(cache.half_values[at], tensor::to_bf16(values[head * 19 + d]));
+        // Pairs of channels, [pair][slot][2], then the last channel of the odd width.
+        const std::size_t first = (static_cast<std::size_t>(base::index_of(blocks[1])) * 2 + head) * 4 * 19;
+        const std::size_t key = d == 18 ? 18 * 4 + 2 : (d / 2 * 4 + 2) * 2 + d % 2;
+        EXPECT_EQ(cache.half_keys[first + key], tensor::to_bf16(keys[head * 19 + d]));
+        EXPECT_EQ(cache.half_values[first + 2 * 19 + d], tensor::to_bf16(values[head * 19 + d]));
       }
     }
   }

@@ -47,7 +47,8 @@ struct AttendArgs {
   int kv_head;
   const KvLayer* layer;
   float scale;
-  float* scratch;  // attend_scratch_floats()
+  float* scratch;                    // attend_scratch_floats()
+  const AttendArgs* next = nullptr;  // what the thread does afterwards: its cache may be asked for
 };
 inline constexpr int kAttendRows = 16;
 

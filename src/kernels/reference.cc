@@ -165,17 +165,19 @@ float stored(const void* data, KvDtype dtype, std::int64_t element) {
   return tensor::to_float(static_cast<const Bf16*>(data)[element]);
 }
 
-std::int64_t first_element(const KvLayer& layer, const base::BlockId* blocks, int head,
-                           std::int64_t position) {
+std::int64_t head_element(const KvLayer& layer, const base::BlockId* blocks, int head,
+                          std::int64_t position) {
   const std::int64_t block = base::index_of(blocks[position / layer.block_tokens]);
-  return ((block * layer.kv_heads + head) * layer.block_tokens + position % layer.block_tokens) *
-         layer.head_width;
+  return (block * layer.kv_heads + head) * layer.block_tokens * layer.head_width;
 }
 
 float score(const KvLayer& layer, const AttentionRow& row, int head, std::int64_t position, const float* q) {
-  const std::int64_t element = first_element(layer, row.blocks, head, position);
+  const std::int64_t element = head_element(layer, row.blocks, head, position);
+  const std::int64_t slot = position % layer.block_tokens;
   float sum = 0;
-  for (int d = 0; d < layer.head_width; ++d) sum += q[d] * stored(layer.keys, layer.dtype, element + d);
+  for (int d = 0; d < layer.head_width; ++d) {
+    sum += q[d] * stored(layer.keys, layer.dtype, element + key_element(layer, slot, d));
+  }
   return sum;
 }
 
@@ -190,10 +192,12 @@ void attend_head(const KvLayer& layer, const AttentionRow& row, int head, float 
   float sum = 0;
   for (std::int64_t p = row.first; p < row.last; ++p) {
     const float weight = std::exp(scale * score(layer, row, head, p, q) - largest);
-    const std::int64_t element = first_element(layer, row.blocks, head, p);
+    const std::int64_t element =
+        head_element(layer, row.blocks, head, p) + p % layer.block_tokens * layer.head_width;
     sum += weight;
-    for (int d = 0; d < layer.head_width; ++d)
+    for (int d = 0; d < layer.head_width; ++d) {
       out[d] += weight * stored(layer.values, layer.dtype, element + d);
+    }
   }
   for (int d = 0; d < layer.head_width; ++d) out[d] /= sum;
 }
