@@ -199,20 +199,31 @@ class FlagReader {
     const Flag* flag = typed.starts_with("--") ? find_flag(flags_, word.name) : find_short(typed);
     const bool negated = flag == nullptr && word.name.starts_with("--no-");
     if (negated) flag = find_flag(flags_, "--" + word.name.substr(5));
-    if (flag == nullptr || (negated && flag->kind != FlagKind::Switch) ||
-        (!word.keys.empty() && flag->kind != FlagKind::Json)) {
+    const bool no_such_form =
+        flag != nullptr && negated && (flag->kind != FlagKind::Switch || !flag->negatable);
+    if (flag == nullptr || no_such_form || (!word.keys.empty() && flag->kind != FlagKind::Json)) {
       read_unknown(typed, word);
     } else if (flag->kind == FlagKind::Switch) {
-      const std::string value = word.value.value_or("true");
-      if (value != "true" && value != "false")
-        report(flag->name, value, "is a switch: true or false, or no value");
-      values_.uses_.push_back({flag->name, (value == "true") != negated ? "true" : "false"});
+      read_switch(*flag, word, negated);
+    } else if (flag->bare_too && !word.value && (next_ == words_.size() || looks_like_flag(words_[next_]))) {
+      values_.uses_.push_back({flag->name, "true"});
     } else if (take_value(*flag, word)) {
       read_value(typed, *flag, word);
       while (flag->many && next_ < words_.size() && !looks_like_flag(words_[next_])) {
         values_.uses_.push_back({flag->name, words_[next_++]});
       }
     }
+  }
+
+  void read_switch(const Flag& flag, const Word& word, bool negated) {
+    const std::string value = word.value.value_or("true");
+    if (word.value && options_.bare_switches) {
+      report(flag.name, value, "is a switch and takes no value",
+             "write " + flag.name + (flag.negatable ? " or --no-" + flag.name.substr(2) : ""));
+    } else if (value != "true" && value != "false") {
+      report(flag.name, value, "is a switch: true or false, or no value");
+    }
+    values_.uses_.push_back({flag.name, (value == "true") != negated ? "true" : "false"});
   }
 
   void read_unknown(const std::string& typed, const Word& word) {

@@ -28,6 +28,8 @@ struct Flag {
   std::vector<std::string> short_names = {};  // "-tp"
   bool many = false;                          // takes all words up to the next flag, one use each
   bool apart = false;                         // its JSON is left unread, as with FlagOptions::json_apart
+  bool negatable = true;                      // a switch that has a "--no-" form
+  bool bare_too = false;                      // takes a value or none; without one its value is "true"
 };
 
 // One use on the command line; `value` is the text as typed ("true" / "false" for a switch).
@@ -49,6 +51,7 @@ struct FlagOptions {
   bool unknown_apart = false;  // unknown flags are kept in unknown(), not reported
   bool last_counts = false;    // a flag given twice is no problem: the last use counts, as in argparse
   bool json_apart = false;  // the text of JSON flags is left unread: uses() has every use, dotted keys apart
+  bool bare_switches = false;  // a switch takes no "=value", as in argparse
 };
 
 class FlagValues {

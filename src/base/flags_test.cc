@@ -94,5 +94,25 @@ TEST(Flags, KeepsUnknownFlagsApartWithTheirValuesAndNearestNames) {
   EXPECT_EQ(values.uses().back().keys, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(Flags, AnotherProgramsSwitchesMayTakeNoValue) {
+  const Flag flags[] = {
+      {.name = "--on", .kind = FlagKind::Switch, .value_name = "", .help = "", .negatable = false},
+      {.name = "--both", .kind = FlagKind::Switch, .value_name = "", .help = ""},
+      {.name = "--maybe", .kind = FlagKind::Text, .value_name = "", .help = "", .bare_too = true}};
+  const std::vector<std::string> words = {"--on=true", "--both=false", "--no-on", "--maybe", "--maybe",
+                                          "x",         "--no-both"};
+  Inspector inspector;
+  const FlagValues values = parse_flags(words, flags, inspector,
+                                        {.unknown_apart = true, .last_counts = true, .bare_switches = true});
+  ASSERT_EQ(inspector.problems().size(), 2u);
+  EXPECT_EQ(inspector.problems()[0].field, "--on");
+  EXPECT_EQ(inspector.problems()[0].remedy, "write --on");
+  EXPECT_EQ(inspector.problems()[1].remedy, "write --both or --no-both");
+  ASSERT_EQ(values.unknown().size(), 1u);
+  EXPECT_EQ(values.unknown()[0].word, "--no-on");
+  EXPECT_EQ(*values.text("--maybe"), "x");
+  EXPECT_EQ(values.boolean("--both"), false);
+}
+
 }  // namespace
 }  // namespace outrider::base

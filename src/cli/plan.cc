@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/json_write.h"
 #include "base/mapped_file.h"
 #include "base/strings.h"
 #include "cli/command.h"
@@ -11,6 +12,7 @@
 #include "plan/print_json.h"
 #include "plan/print_text.h"
 #include "plan/rules.h"
+#include "plan/serve_yaml.h"
 
 namespace outrider::cli {
 namespace {
@@ -25,7 +27,7 @@ struct PlanWords {
   std::vector<Problem> problems;
 };
 
-Problem cli_problem(std::string field, std::string value, std::string message, std::string remedy = "") {
+Problem cli_problem(std::string field, std::string value, std::string message, std::string remedy) {
   return {.rule = "CLI",
           .field = std::move(field),
           .value = std::move(value),
@@ -54,7 +56,8 @@ void take_own_words(std::span<const std::string> words, PlanWords& own, std::vec
     } else if (i + 1 < words.size()) {
       *slot = words[++i];
     } else {
-      own.problems.push_back(cli_problem("flag:" + name, "", "flag " + name + " needs a value"));
+      own.problems.push_back(
+          cli_problem("flag:" + name, "", "flag " + name + " needs a value", "write " + name + " VALUE"));
     }
   }
 }
@@ -87,7 +90,22 @@ const std::vector<base::Flag>& own_flags() {
   return kFlags;
 }
 
+// A question that cannot be answered at all, as a refusal.
+PlanAnswer refuse_words(const PlanWords& own, std::vector<Problem> problems) {
+  const plan::PlanRefusal refusal{std::move(problems)};
+  if (own.json)
+    return {.code = kRefused, .out = plan::json_text(plan::Engine::Outrider, refusal) + "\n", .err = ""};
+  return {.code = kRefused, .out = "", .err = plan::refusal_text(plan::Engine::Outrider, refusal)};
+}
+
 PlanAnswer explain(const PlanWords& own) {
+  if (*own.explain == "all" && own.json) {
+    base::JsonWriter writer;
+    writer.begin_array();
+    for (const plan::Rule* rule : plan::all_rules()) plan::write_rule(writer, *rule);
+    writer.end_array();
+    return {.code = kDone, .out = writer.text() + "\n", .err = ""};
+  }
   if (*own.explain == "all") {
     std::string text;
     if (own.markdown) return {.code = kDone, .out = plan::refusals_document(), .err = ""};
@@ -95,11 +113,15 @@ PlanAnswer explain(const PlanWords& own) {
     return {.code = kDone, .out = text, .err = ""};
   }
   const plan::Rule* rule = plan::find_rule(*own.explain);
-  if (rule != nullptr) return {.code = kDone, .out = plan::explain_rule(*rule), .err = ""};
-  return {.code = kRefused,
-          .out = "",
-          .err = "refused: --explain = " + base::printable(*own.explain) +
-                 ": is no rule; --explain all lists them\n"};
+  if (rule == nullptr) {
+    return refuse_words(own, {cli_problem("flag:--explain", base::printable(*own.explain),
+                                          "--explain " + base::printable(*own.explain) + " is no rule",
+                                          "--explain all lists them")});
+  }
+  if (!own.json) return {.code = kDone, .out = plan::explain_rule(*rule), .err = ""};
+  base::JsonWriter writer;
+  plan::write_rule(writer, *rule);
+  return {.code = kDone, .out = writer.text() + "\n", .err = ""};
 }
 
 constexpr std::string_view kind_of(const std::optional<std::int64_t>&) { return "an integer of at least 1"; }
@@ -140,12 +162,14 @@ void read_machine(const PlanWords& own, plan::Machine& machine, std::vector<Prob
       known = true;
       if (!take(value, member)) {
         problems.push_back(cli_problem("machine." + key, value.excerpt(),
-                                       "machine: " + key + " must be " + std::string(kind_of(member))));
+                                       "machine: " + key + " must be " + std::string(kind_of(member)),
+                                       "correct it, or leave it out"));
       }
     });
     if (!known)
       problems.push_back(cli_problem("machine." + base::printable(key), value.excerpt(),
-                                     "machine: key " + base::printable(key) + " is not known"));
+                                     "machine: key " + base::printable(key) + " is not known",
+                                     "nodes, devices_per_node or device_memory_bytes"));
   }
 }
 
@@ -170,24 +194,81 @@ void sort_by_table(std::vector<Problem>& problems) {
                    [&](const Problem& a, const Problem& b) { return place(a) < place(b); });
 }
 
+// {"equal":bool,"differences":[{"field":"","from":x,"to":y}]}; a side that is absent has no key.
+std::string diff_json(const std::vector<plan::Difference>& found) {
+  base::JsonWriter writer;
+  writer.begin_object();
+  writer.key("equal").value(found.empty());
+  writer.key("differences").begin_array();
+  for (const plan::Difference& one : found) {
+    writer.begin_object();
+    writer.key("field").value(one.field);
+    if (one.from) writer.key("from").value(*one.from);
+    if (one.to) writer.key("to").value(*one.to);
+    writer.end_object();
+  }
+  writer.end_array();
+  writer.end_object();
+  return writer.text();
+}
+
+// Field by field; with --json one object. Another plan that cannot be read is a problem of the command's own.
+PlanAnswer show_diff(const PlanWords& own, const std::string& json, int code) {
+  const auto text = base::read_text_file(*own.diff);
+  const auto other = text.ok() ? base::parse_json(*text, *own.diff) : base::Result<base::Json>(text.error());
+  const bool is_plan = other.ok() && other->find("derived") != nullptr && other->find("verdict") != nullptr;
+  if (!is_plan) {
+    return refuse_words(
+        own, {cli_problem("flag:--diff", base::printable(*own.diff),
+                          other.ok() ? "--diff: the file is no plan: it has no verdict and no derived fields"
+                                     : "--diff: " + base::to_string(other.error().problems.front()),
+                          "give a file that outrider plan --json wrote")});
+  }
+  const auto mine = base::parse_json(json, "plan");
+  const std::vector<plan::Difference> found = plan::differences(*other, *mine);
+  if (own.json) return {.code = code, .out = diff_json(found) + "\n", .err = ""};
+  std::string out;
+  const auto shown = [](const std::optional<base::Json>& value) {
+    return value ? value->excerpt() : "absent";
+  };
+  for (const plan::Difference& one : found)
+    out += one.field + ": " + shown(one.from) + " -> " + shown(one.to) + "\n";
+  return {.code = code, .out = out.empty() ? "no difference\n" : out, .err = ""};
+}
+
 PlanAnswer show(const PlanWords& own, plan::Engine engine,
                 const base::Result<plan::Plan, plan::PlanRefusal>& result) {
   const std::string json = result.ok() ? plan::json_text(*result) : plan::json_text(engine, result.error());
   const int code = result.ok() ? kDone : kRefused;
-  if (own.diff) {
-    const auto text = base::read_text_file(*own.diff);
-    const auto old_plan =
-        text.ok() ? base::parse_json(*text, *own.diff) : base::Result<base::Json>(text.error());
-    if (!old_plan.ok())
-      return {.code = kRefused, .out = "", .err = "refused: " + base::to_string(old_plan.error()) + "\n"};
-    const auto new_plan = base::parse_json(json, "plan");
-    std::string lines;
-    for (const std::string& line : plan::differences(*old_plan, *new_plan)) lines += line + "\n";
-    return {.code = code, .out = lines.empty() ? "no difference\n" : lines, .err = ""};
-  }
+  if (own.diff) return show_diff(own, json, code);
   if (own.json) return {.code = code, .out = json + "\n", .err = ""};
   if (result.ok()) return {.code = code, .out = plan::plan_text(*result), .err = ""};
   return {.code = code, .out = "", .err = plan::refusal_text(engine, result.error())};
+}
+
+// vLLM puts the words of its --config file behind the model, so that what was typed counts.
+std::vector<std::string> with_config_file(std::vector<std::string> words, std::vector<Problem>& problems) {
+  const auto at = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    return word == "--config" || word.starts_with("--config=");
+  });
+  const bool attached = at != words.end() && at->size() > 8;
+  if (at == words.end() || (!attached && std::next(at) == words.end())) return words;
+  const std::string path = attached ? at->substr(9) : *std::next(at);
+  words.erase(at, at + (attached ? 1 : 2));
+  const auto text = base::read_text_file(path, plan::kServeFileBytesMax);
+  if (!text.ok()) {
+    problems.push_back(cli_problem(
+        "target.config", base::printable(path),
+        "target: the config file cannot be read: " + base::to_string(text.error().problems.front()),
+        "give a YAML file of flags, or leave --config out"));
+    return words;
+  }
+  std::vector<std::string> read = plan::parse_serve_yaml(*text, problems);
+  const bool model_typed = !words.empty() && !words.front().starts_with("-");
+  const auto named = std::find(read.begin(), read.end(), "--model");
+  if (model_typed && named != read.end()) read.erase(named, named + (std::next(named) == read.end() ? 1 : 2));
+  words.insert(words.begin() + (model_typed ? 1 : 0), read.begin(), read.end());
+  return words;
 }
 
 plan::Environment process_environment() {
@@ -216,6 +297,7 @@ PlanAnswer answer_plan(std::span<const std::string> words, const plan::Environme
     plan::PastedCommand pasted =
         plan::parse_pasted(words.subspan(static_cast<std::size_t>(dashes - words.begin()) + 1));
     engine = pasted.engine;
+    for (Problem& fault : pasted.faults) own.problems.push_back(std::move(fault));
     for (auto& [name, value] : pasted.environment) variables[name] = value;
     if (!pasted.problems.empty()) {  // another program's words mean something else
       return show(own, engine, plan::PlanRefusal{std::move(pasted.problems)});
@@ -236,6 +318,7 @@ PlanAnswer answer_plan(std::span<const std::string> words, const plan::Environme
   }
   plan::Machine machine;
   read_machine(own, machine, problems);
+  if (engine == plan::Engine::Vllm) judged = with_config_file(std::move(judged), problems);
   plan::CommandLine command = plan::parse_command_line(judged, engine, variables);
   for (Problem& problem : command.problems) problems.push_back(std::move(problem));
   PlanInputs inputs = read_plan_inputs(command);

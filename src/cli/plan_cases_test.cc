@@ -169,6 +169,10 @@ TEST(PlanCases, EveryKnownCommandLineHasTheKnownVerdict) {
         << run.name() << parsed->find("problems")->excerpt(500);
     EXPECT_EQ(reply.code, plans ? kDone : kRefused) << run.name();
     check_problems(item, *parsed, run);
+    for (const Json& problem : *parsed->find("problems")->array()) {
+      for (const char* part : {"rule", "field", "message", "remedy"})
+        EXPECT_FALSE(text_of(problem, part).empty()) << run.name() << " " << part << problem.excerpt(300);
+    }
     const Json* derived = item.find("derived");
     for (const auto& [field, value] : derived == nullptr ? Json::Object{} : *derived->object()) {
       const Json* found = parsed->find("derived")->find(field);

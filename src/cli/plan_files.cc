@@ -68,7 +68,7 @@ void add_config_problems(const std::string& role, const std::vector<base::Proble
                         .field = role + ".config." + key,
                         .value = unquoted(fault.found),
                         .message = role + ": " + base::to_string({fault.field, fault.found, fault.rule, ""}),
-                        .remedy = fault.remedy,
+                        .remedy = fault.remedy.empty() ? "correct the config.json" : fault.remedy,
                         .reference = ""});
   }
 }

@@ -22,8 +22,7 @@ constexpr WordRow kWords[] = {
     {"load_format", kOutriderOnly, "auto mmap dummy", kAllButPlan},
     {"load_format", kVllmOnly,
      "auto hf pt safetensors npcache dummy tensorizer runai_streamer runai_streamer_sharded sharded_state "
-     "fastsafetensors "
-     "instanttensor mistral modelexpress ipc_cache bitsandbytes gguf"},
+     "fastsafetensors instanttensor mistral modelexpress ipc_cache bitsandbytes gguf"},
     {"load_format", kTrtllmOnly, "auto dummy mmap collective safetensors fastsafetensors"},
     {"dtype", kAllEngines, "auto float16 half bfloat16 float32 float", kPlanOnly},
     {"dtype", kOutriderOnly, "auto float32 bfloat16", kAllButPlan},
@@ -31,20 +30,36 @@ constexpr WordRow kWords[] = {
     {"kernel_target", kOutriderOnly, "reference avx2 avx512"},
     {"method", kOutriderOnly, "dspark dflash ngram", kAllButPlan},
     {"kv_cache_dtype", kOutriderOnly, "auto float32 bfloat16", kAllButPlan},
-    {"kv_cache_dtype", kAllEngines,
-     "auto float16 bfloat16 float32 fp8 fp8_e4m3 fp8_e5m2 fp8_inc fp8_ds_mla nvfp4 nvfp4_ds_mla "
-     "int8_per_token_head "
-     "fp8_per_token_head turboquant_k8v4 turboquant_4bit turboquant_3bit",
+    {"kv_cache_dtype", kOutriderOnly, "auto float16 bfloat16 float32 fp8 fp8_e4m3 fp8_e5m2 fp8_ds_mla",
      kPlanOnly},
+    {"kv_cache_dtype", kOthers,
+     "auto float16 bfloat16 fp8 fp8_e4m3 fp8_e5m2 fp8_inc fp8_ds_mla nvfp4 nvfp4_4over6 nvfp4_ds_mla "
+     "int4_per_token_head int8_per_token_head fp8_per_token_head turboquant_k8v4 turboquant_4bit_nc "
+     "turboquant_k3v4_nc turboquant_3bit_nc"},
     {"all2all_backend", kOthers,
-     "naive pplx deepep_high_throughput deepep_low_latency allgather_reducescatter mori nixl_ep "
-     "flashinfer_all2allv "
-     "flashinfer_nvlink_one_sided flashinfer_nvlink_two_sided"},
+     "naive pplx deepep_high_throughput deepep_low_latency deepep_v2 allgather_reducescatter "
+     "mori_high_throughput mori_low_latency nixl_ep flashinfer_all2allv flashinfer_nvlink_one_sided "
+     "flashinfer_nvlink_two_sided"},
     {"distributed_executor_backend", kOthers, "auto mp ray uni external_launcher"},
     {"moe_backend", kOthers,
      "auto triton batched_triton deep_gemm deep_gemm_mega_moe cutlass flashinfer_trtllm flashinfer_cutlass "
-     "flashinfer_cutedsl "
-     "flashinfer_b12x marlin humming triton_unfused aiter flydsl hpc emulation"},
+     "flashinfer_cutedsl flashinfer_b12x marlin humming triton_unfused aiter flydsl hpc emulation"},
+    {"linear_backend", kOthers,
+     "auto cutlass flashinfer_cutlass flashinfer_cutedsl flashinfer_trtllm flashinfer_cudnn flashinfer_b12x "
+     "b12x marlin humming triton deep_gemm torch aiter machete fbgemm conch exllama emulation xpu xpu_woq"},
+    {"attention_backend", kVllmOnly,
+     "auto FLASH_ATTN FLASH_ATTN_DIFFKV TRITON_ATTN TRITON_ATTN_DIFFKV ROCM_ATTN ROCM_AITER_MLA "
+     "ROCM_AITER_TRITON_MLA ROCM_AITER_FA ROCM_AITER_MLA_SPARSE ROCM_AITER_UNIFIED_ATTN XPU_MLA_SPARSE "
+     "TORCH_SDPA FLASHINFER FLASHINFER_MLA TOKENSPEED_MLA FLASHINFER_MLA_SPARSE FLASHINFER_MLA_SPARSE_SM120 "
+     "FLASHINFER_MLA_SPARSE_DSV4 TRITON_MLA CUTLASS_MLA FLASHMLA FLASHMLA_SPARSE FLASHMLA_SPARSE_DSV4 "
+     "ROCM_FLASHMLA_SPARSE_DSV4 FLASH_ATTN_MLA FLASH_ATTN_MLA_SPARSE MINIMAX_M3_SPARSE CUTLASS_MSA "
+     "TRITON_MSA NO_ATTENTION FLEX_ATTENTION HPC_ATTN CPU_ATTN TREE_ATTN CUSTOM"},
+    {"quantization", kVllmOnly,
+     "awq auto_awq fp8 fbgemm_fp8 fp_quant modelopt modelopt_fp4 modelopt_mxfp8 modelopt_mixed auto_gptq "
+     "gptq "
+     "gptq_marlin awq_marlin humming compressed-tensors experts_int8 quark moe_wna16 torchao inc mxfp4 "
+     "gpt_oss_mxfp4 deepseek_v4_fp8 online fp8_per_tensor fp8_per_block fp8_per_channel "
+     "int8_per_channel_weight_only nvfp4_per_token mxfp8 bitsandbytes gguf"},
     {"communicator", kAllEngines, "torch_nccl torch_gloo nixl pynccl"},
     {"policy", kAllEngines, "default"},
     {"draft_sample_method", kAllEngines, "greedy probabilistic"},
@@ -67,6 +82,19 @@ std::vector<std::string_view> words_of(std::string_view field, Engine engine, Us
     }
   }
   return words;
+}
+
+std::string spelled(std::string_view field, const std::string& typed, Engine engine) {
+  const bool kernel = field == "moe_backend" || field == "linear_backend";
+  const bool attention = field == "attention_backend";
+  if (engine == Engine::Outrider || (!kernel && !attention)) return typed;
+  std::string word = typed;
+  for (char& c : word) {
+    if (kernel && c == '-') c = '_';
+    if (kernel && c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+    if (attention && c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
+  }
+  return word == "AUTO" ? "auto" : word;
 }
 
 std::string nearest_of(std::string_view unknown, const std::vector<std::string_view>& names) {

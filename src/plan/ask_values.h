@@ -15,6 +15,9 @@ namespace outrider::plan {
 // The words that a field takes under an engine's rules, and where a command runs the plan; empty: any.
 std::vector<std::string_view> words_of(std::string_view field, Engine engine, Use use = Use::Plan);
 
+// A word in the one spelling that a field's list has: vLLM takes kernels in any case and with dashes.
+std::string spelled(std::string_view field, const std::string& typed, Engine engine);
+
 // "is not one of a, b, c; did you mean b?" as a problem of rule CLI, or nothing.
 std::optional<Problem> word_problem(std::string_view field_name, std::string_view printed_field,
                                     const std::string& value, Engine engine, Use use = Use::Plan);

@@ -42,11 +42,9 @@ struct PastedCommand {
   Engine engine = Engine::Vllm;
   Environment environment;
   std::vector<std::string> rest;
-  std::vector<Problem> problems;
+  std::vector<Problem> faults;    // of the text; what it means is judged all the same
+  std::vector<Problem> problems;  // it is no command that can be judged
 };
 PastedCommand parse_pasted(std::span<const std::string> words);
-
-// "4096", "32k" (thousand), "32K" (1024), "1.5m"; absent where it is no such number.
-std::optional<std::int64_t> parse_token_count(std::string_view text);
 
 }  // namespace outrider::plan

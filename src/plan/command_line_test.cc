@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "plan/eplb_yaml.h"
+#include "plan/flag_values.h"
+#include "plan/serve_yaml.h"
 
 namespace outrider::plan {
 namespace {
@@ -77,7 +79,8 @@ TEST(CommandLine, CountsOfTokensMayHaveAUnit) {
   EXPECT_EQ(parse_token_count("32k"), 32000);
   EXPECT_EQ(parse_token_count("32K"), 32768);
   EXPECT_EQ(parse_token_count("1.5m"), 1500000);
-  EXPECT_EQ(parse_token_count("0.0001k"), std::nullopt);
+  EXPECT_EQ(parse_token_count("25.6k"), 25600);
+  EXPECT_EQ(parse_token_count("1.5K"), std::nullopt);  // fractions of 1024 are not taken
   EXPECT_EQ(parse_token_count("k"), std::nullopt);
   EXPECT_EQ(parse_token_count("9e300G"), std::nullopt);
 }

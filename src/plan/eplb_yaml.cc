@@ -20,7 +20,7 @@ class YamlReader {
   EplbFile read(const YAML::Node& root) {
     EplbFile file;
     if (!root.IsMap()) {
-      report("eplb", "", "the balancing file must be a map of settings");
+      report("eplb", "", "the balancing file must be a map of settings", "write num_slots: N");
       return file;
     }
     std::set<std::string> seen;
@@ -46,7 +46,7 @@ class YamlReader {
   }
 
  private:
-  void report(std::string field, std::string value, std::string message, std::string remedy = "") {
+  void report(std::string field, std::string value, std::string message, std::string remedy) {
     problems_.push_back({.rule = "YAML",
                          .field = std::move(field),
                          .value = std::move(value),
@@ -65,7 +65,8 @@ class YamlReader {
     const auto number = node.IsScalar() ? base::parse_integer(node.Scalar()) : std::nullopt;
     if (!number || (least && *number < *least)) {
       report(field, shown(node),
-             field + " must be an integer" + (least ? " of at least " + std::to_string(*least) : ""));
+             field + " must be an integer" + (least ? " of at least " + std::to_string(*least) : ""),
+             "give a whole number, or leave it out");
       return std::nullopt;
     }
     return number;
@@ -75,7 +76,7 @@ class YamlReader {
     if (node.IsNull()) return;
     if (!node.IsMap()) {
       report("eplb.initial_global_assignments", shown(node),
-             "initial_global_assignments must be a map from layer to a list");
+             "initial_global_assignments must be a map from layer to a list", "write 3: [0, 1, 2]");
       return;
     }
     file.assignments.emplace();
@@ -86,13 +87,16 @@ class YamlReader {
       const std::string field = "eplb.initial_global_assignments." + base::printable(key);
       const auto layer = base::parse_integer(key);
       if (!layer) {
-        report(field, base::printable(key), "layer " + base::printable(key) + " is no integer");
+        report(field, base::printable(key), "layer " + base::printable(key) + " is no integer",
+               "keys are numbers of layers");
       } else if (!seen.insert(*layer).second) {
         report(field, "", "layer " + key + " is given twice", "give it once");
       } else if (!entry.second.IsSequence()) {
-        report(field, shown(entry.second), "layer " + key + " must have a list of experts, one a slot");
+        report(field, shown(entry.second), "layer " + key + " must have a list of experts, one a slot",
+               "write " + key + ": [0, 1, 2]");
       } else if ((entries += entry.second.size()) > kEntriesMax) {
-        report(field, "", "more than " + std::to_string(kEntriesMax) + " entries in all are not read");
+        report(field, "", "more than " + std::to_string(kEntriesMax) + " entries in all are not read",
+               "give fewer layers or slots");
         return;
       } else {
         file.assignments->emplace_back(*layer, read_row(entry.second, field));
@@ -107,7 +111,8 @@ class YamlReader {
     for (const auto& item : node) {
       const auto expert = item.IsScalar() ? base::parse_integer(item.Scalar()) : std::nullopt;
       if (!expert && !reported) {
-        report(field, shown(item), field + " has an entry that is no integer");
+        report(field, shown(item), field + " has an entry that is no integer",
+               "entries are numbers of experts");
         reported = true;
       }
       row.push_back(expert.value_or(-1));

@@ -1,6 +1,7 @@
 #include "plan/print_json.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/json_write.h"
@@ -161,7 +162,7 @@ std::string json_text(Engine engine, const PlanRefusal& refusal) {
   return json.text();
 }
 
-std::vector<std::string> differences(const Json& old_plan, const Json& new_plan) {
+std::vector<Difference> differences(const Json& old_plan, const Json& new_plan) {
   std::vector<std::pair<std::string, Json>> before, after;
   for (const char* part : {"verdict", "as", "problems", "derived", "ranks", "bytes"}) {
     if (const Json* tree = old_plan.find(part))
@@ -169,25 +170,22 @@ std::vector<std::string> differences(const Json& old_plan, const Json& new_plan)
     if (const Json* tree = new_plan.find(part))
       flatten(*tree, part == std::string_view("derived") ? "" : part, after);
   }
-  std::vector<std::string> lines;
-  const auto value_in = [](const std::vector<std::pair<std::string, Json>>& leaves,
-                           const std::string& path) -> const Json* {
-    const auto found =
-        std::find_if(leaves.begin(), leaves.end(), [&](const auto& leaf) { return leaf.first == path; });
-    return found == leaves.end() ? nullptr : &found->second;
-  };
+  std::map<std::string_view, const Json*> now, then;
+  for (const auto& [path, value] : before) then[path] = &value;
+  for (const auto& [path, value] : after) now[path] = &value;
+  std::vector<Difference> found;
   for (const auto& [path, value] : before) {
-    const Json* now = value_in(after, path);
-    if (now == nullptr) {
-      lines.push_back(path + ": " + value.excerpt() + " -> absent");
-    } else if (*now != value) {
-      lines.push_back(path + ": " + value.excerpt() + " -> " + now->excerpt());
+    const auto at = now.find(path);
+    if (at == now.end()) {
+      found.push_back({.field = path, .from = value, .to = std::nullopt});
+    } else if (*at->second != value) {
+      found.push_back({.field = path, .from = value, .to = *at->second});
     }
   }
   for (const auto& [path, value] : after) {
-    if (value_in(before, path) == nullptr) lines.push_back(path + ": absent -> " + value.excerpt());
+    if (!then.contains(path)) found.push_back({.field = path, .from = std::nullopt, .to = value});
   }
-  return lines;
+  return found;
 }
 
 }  // namespace outrider::plan

@@ -1,6 +1,7 @@
 // A plan or a refusal as the JSON object that scripts rely on (docs/plan.md), and two such objects compared.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,11 @@ std::string json_text(Engine engine, const PlanRefusal& refusal);
 // What the fingerprint is taken of: everything that ranks must agree on.
 std::string canonical_text(const Plan& plan);
 
-// One line per field that differs between two printed plans: "field: old -> new". Empty: none.
-std::vector<std::string> differences(const Json& old_plan, const Json& new_plan);
+// A field that differs between two printed plans; absent: the plan has no such field.
+struct Difference {
+  std::string field;
+  std::optional<Json> from, to;
+};
+std::vector<Difference> differences(const Json& old_plan, const Json& new_plan);
 
 }  // namespace outrider::plan

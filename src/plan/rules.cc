@@ -27,8 +27,9 @@ void Reporter::warn(std::string field, const Json& value, std::string why) {
 
 std::vector<const Rule*> all_rules() {
   std::vector<const Rule*> rules;
-  for (const auto part : {shape_rules(), draft_rules(), context_rules(), expert_rules(), pipeline_rules(),
-                          kernel_rules(), contract_rules(), later_rules()}) {
+  for (const auto part :
+       {shape_rules(), world_rules(), draft_rules(), speculative_rules(), other_rules(), context_rules(),
+        expert_rules(), pipeline_rules(), kernel_rules(), contract_rules(), later_rules()}) {
     for (const Rule& rule : part) rules.push_back(&rule);
   }
   return rules;
@@ -48,6 +49,14 @@ void check_rules(const Question& question, std::vector<Problem>& problems, std::
     reporter.rule_ = rule;
     rule->check(question, reporter);
   }
+}
+
+std::string divisors_remedy(std::int64_t count) {
+  std::string list;
+  for (std::int64_t d = 1; d <= count && d <= 64; ++d) {
+    if (count % d == 0) list += (list.empty() ? "" : ", ") + text(d);
+  }
+  return "choose a divisor: " + list;
 }
 
 std::string list_text(const std::vector<std::int64_t>& numbers) {

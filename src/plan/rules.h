@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_write.h"
 #include "plan/question.h"
 
 namespace outrider::plan {
@@ -19,7 +20,7 @@ class Reporter {
       : engine_(engine), problems_(problems), notes_(notes) {}
 
   // `message` begins with "target: " or "draft: ".
-  void refuse(std::string field, std::string value, std::string message, std::string remedy = "");
+  void refuse(std::string field, std::string value, std::string message, std::string remedy);
   // The same where the rule's reference is not about this case.
   void refuse_plainly(std::string field, std::string value, std::string message, std::string remedy);
   // Worth knowing, and no reason to refuse.
@@ -47,14 +48,17 @@ struct Rule {
                 Reporter&) = nullptr;  // null: upheld by derivation, by construction or while running
 };
 
-std::span<const Rule> shape_rules();     // A, P, LEN
-std::span<const Rule> draft_rules();     // B, S
-std::span<const Rule> context_rules();   // C
-std::span<const Rule> expert_rules();    // D, X2
-std::span<const Rule> pipeline_rules();  // E, F, I
-std::span<const Rule> kernel_rules();    // G, X8
-std::span<const Rule> contract_rules();  // H
-std::span<const Rule> later_rules();     // J, K, and reading: CLI, JSON, YAML
+std::span<const Rule> shape_rules();        // A1 to A4
+std::span<const Rule> world_rules();        // A, P5, LEN
+std::span<const Rule> draft_rules();        // B
+std::span<const Rule> speculative_rules();  // S
+std::span<const Rule> other_rules();        // P, X
+std::span<const Rule> context_rules();      // C
+std::span<const Rule> expert_rules();       // D, X2
+std::span<const Rule> pipeline_rules();     // E, F, I
+std::span<const Rule> kernel_rules();       // G, X8
+std::span<const Rule> contract_rules();     // H
+std::span<const Rule> later_rules();        // J, K, and reading: CLI, JSON, YAML
 std::vector<const Rule*> all_rules();
 const Rule* find_rule(std::string_view id);
 
@@ -64,6 +68,8 @@ void check_rules(const Question& question, std::vector<Problem>& problems, std::
 // The table as docs/refusals.md, and one rule as `--explain` prints it.
 std::string refusals_document();
 std::string explain_rule(const Rule& rule);
+// The same as an object: {"rule":"","verdict":"","engines":[],"when":"","why":"","vllm":"","trtllm":""}.
+void write_rule(base::JsonWriter& writer, const Rule& rule);
 
 // --- for the rules themselves ---
 struct RoleCase {
@@ -101,6 +107,7 @@ void for_roles(const Question& question, Visit&& visit) {
 inline std::string text(std::int64_t number) { return std::to_string(number); }
 inline std::string text(int number) { return std::to_string(number); }
 inline std::string text(bool flag) { return flag ? "true" : "false"; }
+std::string divisors_remedy(std::int64_t count);                  // "choose a divisor: 1, 2, 4, 8"
 std::string list_text(const std::vector<std::int64_t>& numbers);  // "[1,9,17]"
 // "61, 62, 63", at most `limit`, then how many more.
 std::string join(const std::vector<std::int64_t>& numbers, std::size_t limit = 16);

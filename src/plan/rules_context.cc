@@ -91,22 +91,6 @@ void check_c9(const Question& q, Reporter& out) {
              "drop one of them");
 }
 
-void check_x9(const Question& q, Reporter& out) {
-  if (q.target.prefill_context_parallel_size <= 1) return;
-  const std::string pcp = text(q.target.prefill_context_parallel_size);
-  if (!keeps_latent_rows(q.model().kv)) {
-    out.refuse("target.prefill_context_parallel_size", pcp,
-               "target: prefill context parallelism is for MLA models only", "set it to 1");
-  }
-  if (q.target.pipeline_parallel_size > 1) {
-    out.refuse(
-        "target.prefill_context_parallel_size", pcp,
-        "target: prefill context parallelism does not go with pipeline parallelism (pipeline_parallel_size=" +
-            text(q.target.pipeline_parallel_size) + ")",
-        "set one of them to 1");
-  }
-}
-
 constexpr Rule kRules[] = {
     {.id = "C1",
      .engines = kAllEngines,
@@ -173,13 +157,6 @@ constexpr Rule kRules[] = {
      .verdict = Verdict::ElseWhere,
      .condition = "prefill and decode instances disagree on the cache's layout",
      .reason = "While running, at the handshake (vllm#49230)."},
-    {.id = "X9",
-     .engines = kVllmOnly,
-     .verdict = Verdict::Refuse,
-     .condition = "prefill context parallelism without MLA, or with pipeline stages",
-     .reason = "vLLM's runner has neither.",
-     .vllm = "Model Runner V2 does not yet support",
-     .check = check_x9},
 };
 
 }  // namespace

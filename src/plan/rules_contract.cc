@@ -1,4 +1,4 @@
-// G: kernels, formats and cache types per role; H: what a drafter says of its target; X8.
+// H: what a drafter says of its target.
 #include <algorithm>
 
 #include "plan/derive.h"
@@ -12,64 +12,6 @@ using checkpoint::DraftMethod;
 bool ordinary_model(const Question& q) {
   return q.view &&
          (q.view->drafter->method == DraftMethod::DraftModel || q.view->drafter->method == DraftMethod::Pard);
-}
-
-void check_g2(const Question& q, Reporter& out) {
-  const auto differs = [](const std::string& asked, const std::string& found) {
-    return asked != found && !asked.starts_with(found) && !found.starts_with(asked);
-  };
-  const auto& model = q.model().quantisation;
-  if (q.intent.target.quantization && model && differs(*q.intent.target.quantization, model->method)) {
-    out.refuse(
-        "target.quantization", *q.intent.target.quantization,
-        "target: quantization=" + *q.intent.target.quantization + " but the checkpoint is " + model->method,
-        "leave it out");
-  }
-  if (!q.view || !q.intent.draft->quantization || !q.view->model->quantisation) return;
-  if (!differs(*q.intent.draft->quantization, q.view->model->quantisation->method)) return;
-  out.refuse("draft.quantization", *q.intent.draft->quantization,
-             "draft: quantization=" + *q.intent.draft->quantization + " but the checkpoint is " +
-                 q.view->model->quantisation->method,
-             "leave it out");
-}
-
-void check_g3(const Question& q, Reporter& out) {
-  for_roles(q, [&](const RoleCase& role) {
-    if (role.moe == nullptr || role.settings.quantization ||
-        !needs_quantised_experts(role.settings.moe_backend))
-      return;
-    out.refuse(role.field("moe_backend"), role.settings.moe_backend,
-               role.says("moe_backend=" + role.settings.moe_backend +
-                         " is not supported for unquantised (unquantized) MoE"),
-               "use triton, or leave it out");
-  });
-}
-
-void check_g5(const Question& q, Reporter& out) {
-  if (!q.draft || !q.intent.draft->kv_cache_dtype) return;
-  const std::string& type = *q.intent.draft->kv_cache_dtype;
-  if (!is_packed_latent(type) || keeps_latent_rows(*q.view->kv)) return;
-  out.refuse(
-      "draft.kv_cache_dtype", type,
-      "draft: kv_cache_dtype=" + type + " packs latent rows, and the draft keeps keys and values per head",
-      "leave it out");
-}
-
-void check_g5_target(const Question& q, Reporter& out) {
-  const std::string& type = q.target.kv_cache_dtype;
-  if (is_packed_latent(type) && !q.model().kv.empty() && !keeps_latent_rows(q.model().kv)) {
-    out.refuse(
-        "target.kv_cache_dtype", type,
-        "target: kv_cache_dtype=" + type + " packs latent rows, and the model keeps keys and values per head",
-        "use auto");
-  }
-  check_g5(q, out);
-}
-
-void check_x8(const Question& q, Reporter& out) {
-  if (q.target.kv_cache_dtype != "nvfp4" || q.model().attention.find("mla") == std::string::npos) return;
-  out.refuse("target.kv_cache_dtype", "nvfp4", "target: nvfp4 KV cache is not supported with MLA",
-             "use fp8 or auto");
 }
 
 void check_h1(const Question& q, Reporter& out) {
@@ -164,72 +106,6 @@ void check_h7(const Question& q, Reporter& out) {
 }
 
 constexpr Rule kRules[] = {
-    {.id = "G0",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "quantised modules matched under the wrong prefix",
-     .reason =
-         "While loading: names are the checkpoint's, and the counts of both roles must agree (vllm#49893)."},
-    {.id = "G1",
-     .engines = kAllEngines,
-     .verdict = Verdict::Derive,
-     .condition = "the drafter's weight format is not given",
-     .reason = "Its own file's; inside the target's file the target's, unless its modules are left out there "
-               "(vllm#49552)."},
-    {.id = "G2",
-     .engines = kAllEngines,
-     .verdict = Verdict::Refuse,
-     .condition = "an explicit weight format other than the checkpoint's",
-     .reason = "Bytes would be read as what they are not.",
-     .vllm = "vllm#52220",
-     .check = check_g2},
-    {.id = "G3",
-     .engines = kAllEngines,
-     .verdict = Verdict::Refuse,
-     .condition = "an expert kernel for quantised weights, on experts that are not",
-     .reason = "Inherited by a drafter it becomes auto; asked for it is refused.",
-     .vllm = "vllm#56832, vllm#51960: moe_backend is not supported for unquantized MoE",
-     .check = check_g3},
-    {.id = "G4",
-     .engines = kAllEngines,
-     .verdict = Verdict::Derive,
-     .condition = "the drafter's attention kernel is not given",
-     .reason =
-         "The target's, if both have the same kind of attention and head size; else auto (vllm#52288)."},
-    {.id = "G5",
-     .engines = kAllEngines,
-     .verdict = Verdict::Refuse,
-     .condition = "a packed latent cache type on keys and values per head",
-     .reason = "Inherited it becomes auto; asked for it is refused.",
-     .vllm = "vllm#48380, vllm#58733",
-     .check = check_g5_target},
-    {.id = "G6",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "auto is left to whoever builds the cache",
-     .reason = "By construction: the cache's plan holds a type (vllm#54690)."},
-    {.id = "G7",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "a cache type in the target's file overrides the drafter's",
-     .reason = "By construction: each role reads its own (vllm#44879)."},
-    {.id = "G8",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "groups whose blocks cannot share a pool",
-     .reason = "By construction: a pool per group (vllm#41559)."},
-    {.id = "G9",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "a layer writes a resolved value back",
-     .reason = "By construction: a plan is const once made (vllm#58733)."},
-    {.id = "X8",
-     .engines = kOthers,
-     .verdict = Verdict::Refuse,
-     .condition = "nvfp4 cache with MLA",
-     .reason = "No kernel reads it.",
-     .vllm = "nvfp4 KV cache is not supported with MLA",
-     .check = check_x8},
     {.id = "H1",
      .engines = kAllEngines,
      .verdict = Verdict::Refuse,
@@ -290,77 +166,8 @@ constexpr Rule kRules[] = {
      .reason = "They are applied to the one config that both are read from (vllm#52220)."},
 };
 
-constexpr Rule kLater[] = {
-    {.id = "J1",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "ranks with different plans",
-     .reason = "At start: fingerprints are compared before the first payload, and a difference is told field "
-               "by field (vllm#44718)."},
-    {.id = "J2",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "fields without effect in that comparison",
-     .reason = "By construction: only what is in the plan counts (vllm#41098)."},
-    {.id = "J3",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "a check that one rank makes alone",
-     .reason = "While running: verdicts are shared before a collective."},
-    {.id = "J4",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "collectives that do not match",
-     .reason = "While running: each is described before it is entered."},
-    {.id = "K1",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "a check after threads, ports or devices exist",
-     .reason = "By construction: the plan is made first."},
-    {.id = "K2",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "a rank that fails at start",
-     .reason = "While starting: all learn phase, rank and message in bounded time."},
-    {.id = "K3",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "derivations that allocate",
-     .reason = "By construction: plan() is pure."},
-    {.id = "K4",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "unnamed barriers",
-     .reason = "While starting."},
-    {.id = "CLI",
-     .engines = kAllEngines,
-     .verdict = Verdict::Refuse,
-     .condition = "a flag or a value that is not known, or not in this engine",
-     .reason = "Nothing is ignored: what has no effect would be taken for granted."},
-    {.id = "JSON",
-     .engines = kAllEngines,
-     .verdict = Verdict::Refuse,
-     .condition = "JSON that cannot be read; a duplicate or unknown key; a value of another kind",
-     .reason = "A misspelt key would be a default in silence. The rest of the command line is judged all the "
-               "same."},
-    {.id = "YAML",
-     .engines = kAllEngines,
-     .verdict = Verdict::Refuse,
-     .condition = "a balancing file that cannot be read; a duplicate or unknown key; a value of another kind",
-     .reason = "As for JSON.",
-     .trtllm = "StrictBaseModel"},
-    {.id = "CONFIG",
-     .engines = kAllEngines,
-     .verdict = Verdict::Refuse,
-     .condition = "a config.json that cannot be read or has a faulty key",
-     .reason = "Every fault of the file is listed, with key, value and what is allowed; the rest is judged "
-               "as far as it is known."},
-};
-
 }  // namespace
 
-std::span<const Rule> kernel_rules() { return std::span(kRules).first(11); }
-std::span<const Rule> contract_rules() { return std::span(kRules).subspan(11); }
-std::span<const Rule> later_rules() { return kLater; }
+std::span<const Rule> contract_rules() { return kRules; }
 
 }  // namespace outrider::plan

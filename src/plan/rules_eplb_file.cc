@@ -38,7 +38,8 @@ void check_row(const std::vector<std::int64_t>& row, std::int64_t layer, const R
                const std::optional<std::int64_t>& slots, Reporter& out) {
   const std::string field = "eplb.initial_global_assignments." + text(layer);
   const auto refuse = [&](const std::string& value, const std::string& why) {
-    out.refuse(field, value, expected.role + ": assignment of layer " + text(layer) + " " + why, "");
+    out.refuse(field, value, expected.role + ": assignment of layer " + text(layer) + " " + why,
+               "one entry a slot, each expert of the layer at least once");
   };
   const auto length = static_cast<std::int64_t>(row.size());
   if (slots && length != *slots)

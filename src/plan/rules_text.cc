@@ -39,6 +39,22 @@ std::string explain_rule(const Rule& rule) {
   return text;
 }
 
+void write_rule(base::JsonWriter& writer, const Rule& rule) {
+  writer.begin_object();
+  writer.key("rule").value(rule.id);
+  writer.key("verdict").value(verdict_text(rule));
+  writer.key("engines").begin_array();
+  for (const EngineRow& row : kEngines) {
+    if (rule.engines.has(row.engine)) writer.value(row.name);
+  }
+  writer.end_array();
+  writer.key("when").value(rule.condition);
+  writer.key("why").value(rule.reason);
+  writer.key("vllm").value(rule.vllm);
+  writer.key("trtllm").value(rule.trtllm);
+  writer.end_object();
+}
+
 std::string refusals_document() {
   std::string text =
       "# Why a plan is refused\n\n"
