@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
 #include "base/clock.h"
-#include "cache/block_pool.h"
-#include "cache/block_table.h"
-#include "cache/kv_store.h"
 #include "draft/block_heads.h"
+#include "draft/context_writer.h"
 #include "kernels/biased_argmax.h"
 #include "model/bricks/attention.h"
 #include "model/bricks/embedding.h"
@@ -26,11 +23,6 @@ struct Layer {
   model::MlpWeights mlp;
 };
 
-struct State {
-  cache::BlockTable table;
-  std::int64_t length = 0;  // observed positions 0 .. length - 1
-};
-
 class BlockDrafter final : public Drafter {
  public:
   BlockDrafter(kernels::Executor& executor, const BlockPlan& plan, model::WeightLoader& loader,
@@ -39,19 +31,15 @@ class BlockDrafter final : public Drafter {
   std::span<const model::TapPoint> taps() const override { return taps_; }
   int drafts_max() const override { return plan_.draft_tokens; }
   bool estimates_survival() const override { return confidence_.has_value(); }
-  void begin(base::SequenceId sequence) override {
-    const auto [state, is_new] =
-        states_.emplace(sequence, State{cache::BlockTable(pool_, plan_.cache.block_tokens)});
-    if (is_new) state->second.table.expect(plan_.position_count);
-  }
-  void end(base::SequenceId sequence) override { states_.erase(sequence); }
-  void settle(base::SequenceId sequence, std::int64_t length) override;
+  void begin(base::SequenceId sequence) override { context_.begin(sequence); }
+  void end(base::SequenceId sequence) override { context_.end(sequence); }
+  void settle(base::SequenceId sequence, std::int64_t length) override { context_.settle(sequence, length); }
   void observe(std::span<const Observation> observations) override;
   void propose(std::span<const DraftRequest> requests, std::span<decode::Proposal> proposals) override;
   DraftTimes times() const override { return times_; }
   std::int64_t weight_bytes() const override;
-  std::vector<std::byte> state_bytes(base::SequenceId sequence, std::int64_t position) const override {
-    return store_.position_bytes(states_.at(sequence).table.data(), position);
+  std::vector<std::byte> state_bytes(base::SequenceId sequence, std::int64_t position) override {
+    return context_.state_bytes(sequence, position);
   }
 
  private:
@@ -70,6 +58,7 @@ class BlockDrafter final : public Drafter {
 
   void take_draft(std::int32_t draft_id, decode::Proposal& proposal) const;
 
+  void write_context(std::span<const DraftRequest> requests);
   int most_wanted(std::span<const DraftRequest> requests) const;
   void place_block(std::span<const DraftRequest> requests);
   void see_block(std::span<const DraftRequest> requests, const checkpoint::DraftLayerShape& mask);
@@ -84,19 +73,18 @@ class BlockDrafter final : public Drafter {
   BlockPlan plan_;
   const model::Model& target_;
   std::vector<model::TapPoint> taps_;
-  kernels::PackedMatrix embedding_, head_, feature_projection_;
-  std::vector<float> feature_norm_, final_norm_;
+  kernels::PackedMatrix embedding_, head_;
+  std::vector<float> final_norm_;
   std::vector<Layer> layers_;
   std::optional<MarkovHead> markov_;
   std::optional<ConfidenceHead> confidence_;
   std::vector<base::TokenId> id_map_;  // draft id -> target id; empty: the same
   model::RopeTables rope_;
 
-  cache::KvStore store_;
-  cache::BlockPool pool_;
-  std::unordered_map<base::SequenceId, State> states_;
+  ContextWriter context_;
   model::Workspace workspace_;
-  tensor::Buffer context_, hidden_, logits_, bias_, markov_rows_;
+  tensor::Buffer hidden_, logits_, bias_, markov_rows_;
+  std::vector<base::SequenceId> sequences_;
   std::vector<base::TokenId> tokens_;
   std::vector<std::int64_t> positions_;
   std::vector<kernels::KvRow> stored_;
@@ -121,14 +109,12 @@ model::TapPoint tap_of(int layer_output) {
 
 BlockDrafter::BlockDrafter(kernels::Executor& executor, const BlockPlan& plan, model::WeightLoader& loader,
                            const model::Model& target)
-    : executor_(executor), plan_(plan), target_(target), store_(plan.cache), pool_(plan.cache.block_count) {
+    : executor_(executor), plan_(plan), target_(target), context_(executor, plan_, loader) {
   const checkpoint::ModelShape& backbone = plan.shape.backbone;
   for (const int layer : plan.shape.taps) taps_.push_back(tap_of(layer));
   if (plan.shape.own_embedding)
     embedding_ = loader.matrix({"embed_tokens.weight"}, model::MatrixUse::Vocabulary);
   if (plan.shape.own_head) head_ = loader.matrix({"lm_head.weight"}, model::MatrixUse::Vocabulary);
-  feature_projection_ = loader.matrix({"fc.weight"}, model::MatrixUse::Layer);
-  feature_norm_ = loader.vector({"hidden_norm.weight"});
   final_norm_ = loader.vector({"norm.weight"});
   for (std::size_t i = 0; i < backbone.layers.size(); ++i) {
     const std::string prefix = "layers." + std::to_string(i) + ".";
@@ -154,10 +140,13 @@ BlockDrafter::BlockDrafter(kernels::Executor& executor, const BlockPlan& plan, m
     }
   }
   rope_ = model::RopeTables(backbone.rope, layers_.front().attention.shape.head_width, plan.position_count);
+  ContextWriter::Layers layers{.attention = {}, .rope = &rope_};
+  for (const Layer& layer : layers_) layers.attention.push_back(&layer.attention);
+  context_.set_layers(std::move(layers));
 }
 
 std::int64_t BlockDrafter::weight_bytes() const {
-  std::int64_t bytes = embedding_.byte_count() + head_.byte_count() + feature_projection_.byte_count();
+  std::int64_t bytes = embedding_.byte_count() + head_.byte_count() + context_.byte_count();
   for (const Layer& layer : layers_) {
     bytes += layer.attention.query.byte_count() + layer.attention.key_value.byte_count() +
              layer.attention.output.byte_count() + model::mlp_bytes(layer.mlp);
@@ -165,46 +154,17 @@ std::int64_t BlockDrafter::weight_bytes() const {
   return bytes + (markov_ ? markov_->byte_count() : 0);
 }
 
-void BlockDrafter::settle(base::SequenceId sequence, std::int64_t length) {
-  State& state = states_.at(sequence);
-  state.length = std::min(state.length, length);
-  state.table.truncate(state.length);
-}
-
-// The context writer: C = RMSNorm(W_fc F), once for all layers; each layer's own keys and values of
-// it.
 void BlockDrafter::observe(std::span<const Observation> observations) {
   const base::Stopwatch watch(times_.context);
-  const std::int64_t width = plan_.shape.backbone.hidden_width;
-  std::int64_t row_count = 0;
-  for (const Observation& observation : observations) row_count += observation.features.rows;
-  if (row_count == 0) return;
-  const auto context = grow(context_, row_count, width);
-  positions_.clear();
-  stored_.clear();
-  std::int64_t first = 0;
-  for (const Observation& observation : observations) {
-    const std::int64_t rows = observation.features.rows;
-    if (rows == 0) continue;
-    State& state = states_.at(observation.sequence);
-    OUTRIDER_CHECK_MSG(observation.first_position == state.length, "a drafter's context must have no holes");
-    const bool reserved = state.table.reserve(state.length, state.length + rows, store_);
-    OUTRIDER_CHECK_MSG(reserved, "the drafter's cache is planned for every sequence's length");
-    for (std::int64_t row = 0; row < rows; ++row) {
-      positions_.push_back(state.length + row);
-      stored_.push_back({.blocks = state.table.data(), .position = state.length + row});
-    }
-    kernels::linear(executor_, observation.features, feature_projection_, {}, context.row_range(first, rows));
-    state.length += rows;
-    first += rows;
-  }
-  const auto epsilon = static_cast<float>(plan_.shape.backbone.norm_epsilon);
-  kernels::rms_norm(executor_, context, feature_norm_, epsilon, context);
-  show(DraftStage::Context, context);
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    model::store_context(executor_, workspace_, layers_[i].attention, rope_.view(), positions_, stored_,
-                         store_.layer(static_cast<int>(i)), context);
-  }
+  for (const Observation& observation : observations) context_.observe(observation);
+}
+
+void BlockDrafter::write_context(std::span<const DraftRequest> requests) {
+  const base::Stopwatch watch(times_.context);
+  sequences_.clear();
+  for (const DraftRequest& request : requests) sequences_.push_back(request.sequence);
+  const tensor::MatrixView<float> written = context_.write(sequences_);
+  if (written.rows > 0) show(DraftStage::Context, written);
 }
 
 void BlockDrafter::place_block(std::span<const DraftRequest> requests) {
@@ -212,16 +172,17 @@ void BlockDrafter::place_block(std::span<const DraftRequest> requests) {
   positions_.clear();
   stored_.clear();
   for (const DraftRequest& request : requests) {
-    State& state = states_.at(request.sequence);
+    cache::BlockTable& table = context_.table(request.sequence);
     const auto anchor = static_cast<std::int64_t>(request.tokens.size()) - 1;
-    OUTRIDER_CHECK_MSG(state.length == anchor, "every position before the anchor must have been observed");
+    OUTRIDER_CHECK_MSG(context_.length(request.sequence) == anchor,
+                       "every position before the anchor must have been observed");
     // Block rows stand behind the context while the block runs, and are dropped after it.
-    const bool reserved = state.table.reserve(anchor, anchor + plan_.block_slots, store_);
+    const bool reserved = table.reserve(anchor, anchor + plan_.block_slots, context_.store());
     OUTRIDER_CHECK_MSG(reserved, "the drafter's cache is planned for every sequence's length and one block");
     for (int slot = 0; slot < plan_.block_slots; ++slot) {
       tokens_.push_back(slot == 0 ? request.tokens.back() : plan_.shape.mask_token);
       positions_.push_back(anchor + slot);
-      stored_.push_back({.blocks = state.table.data(), .position = anchor + slot});
+      stored_.push_back({.blocks = table.data(), .position = anchor + slot});
     }
   }
 }
@@ -252,7 +213,7 @@ tensor::MatrixView<float> BlockDrafter::run_block(std::span<const DraftRequest> 
     see_block(requests, plan_.shape.layer_masks[i]);
     model::run_attention(executor_, workspace_, layers_[i].attention, rope_.view(),
                          {.positions = positions_, .stored = stored_, .seen = seen_},
-                         store_.layer(static_cast<int>(i)), x);
+                         context_.store().layer(static_cast<int>(i)), x);
     model::run_mlp(executor_, workspace_, layers_[i].mlp, x, static_cast<int>(i), nullptr);
     show(DraftStage::LayerOutput, x);
   }
@@ -382,10 +343,10 @@ void BlockDrafter::propose(std::span<const DraftRequest> requests, std::span<dec
   const bool any =
       std::any_of(requests.begin(), requests.end(), [](const auto& r) { return r.draft_count_max > 0; });
   if (!any) return;
+  write_context(requests);
   choose_drafts(requests, run_block(requests), proposals);
   for (const DraftRequest& request : requests) {
-    State& state = states_.at(request.sequence);
-    state.table.truncate(state.length);
+    context_.table(request.sequence).truncate(context_.length(request.sequence));
   }
 }
 

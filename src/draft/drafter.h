@@ -58,6 +58,7 @@ class Drafter {
   virtual bool estimates_survival() const = 0;
 
   virtual void begin(base::SequenceId sequence) = 0;
+  // Copied or used up before this returns; what is made of it may wait for a proposal.
   virtual void observe(std::span<const Observation> observations) = 0;
   // One proposal per request. Every position before the anchor must have been observed, if there are taps.
   virtual void propose(std::span<const DraftRequest> requests, std::span<decode::Proposal> proposals) = 0;
@@ -70,7 +71,7 @@ class Drafter {
   virtual DraftTimes times() const { return {}; }
   virtual std::int64_t weight_bytes() const { return 0; }
   // The bytes that it keeps for one observed position: to compare states. Empty if it keeps none.
-  virtual std::vector<std::byte> state_bytes(base::SequenceId, std::int64_t) const { return {}; }
+  virtual std::vector<std::byte> state_bytes(base::SequenceId, std::int64_t) { return {}; }
 };
 
 }  // namespace outrider::draft
