@@ -141,7 +141,7 @@ base::Result<PartReport> measure_draft(const DraftSubject& subject) {
   part.add("bytes of the context writer", "B", Better::Neither, {bytes.context});
   part.add("bytes of the layers", "B", Better::Neither, {bytes.layers});
   part.add("bytes of the head", "B", Better::Neither, {bytes.head});
-  part.add("bytes of the Markov head", "B", Better::Neither, {bytes.markov});
+  part.add("bytes of the Markov head, read only where they can matter", "B", Better::Neither, {bytes.markov});
   return part;
 }
 
