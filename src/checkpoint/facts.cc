@@ -57,6 +57,16 @@ void make_drafter(const ConfigReader& outer, bool as_draft_model, Facts& facts) 
   std::erase_if(facts.tensors, [](const TensorGroup& group) { return group.drafter; });
 }
 
+// A family that lists its tensors as plain ones knows no sizes of a quantised file.
+void settle_sizes(Facts& facts) {
+  if (!facts.model.quantisation) return;
+  const bool coded = std::any_of(facts.tensors.begin(), facts.tensors.end(), [](const TensorGroup& group) {
+    return group.dtype == tensor::Dtype::F8E4M3 || group.dtype == tensor::Dtype::I8 ||
+           group.dtype == tensor::Dtype::U8 || group.dtype == tensor::Dtype::I32;
+  });
+  facts.model.quantisation->sizes_known &= coded;
+}
+
 std::optional<Facts> read_model_facts(const ConfigReader& outer, const FactsOptions& options) {
   const Family* family = identify_family(outer, false);
   if (family == nullptr) return std::nullopt;
@@ -74,6 +84,7 @@ std::optional<Facts> read_model_facts(const ConfigReader& outer, const FactsOpti
   if (facts.drafter && !listed)
     facts.drafter->layer_ids.clear();  // its tensors have names that nobody published
   make_drafter(outer, options.as_draft_model, facts);
+  settle_sizes(facts);
   return facts;
 }
 

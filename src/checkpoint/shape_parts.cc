@@ -209,6 +209,12 @@ ModelShape read_body(const ConfigReader& text, const ConfigReader& outer, std::s
       .end_token_ids = {},
   };
   shape.rope = read_rope(text, shape.positions_max, rope_kinds);
+  // Stretched by YaRN, positions go on to its factor times what was trained, whatever the key says.
+  if (const auto* yarn = std::get_if<YarnRope>(&shape.rope.scaling)) {
+    const double stretched = std::min(static_cast<double>(yarn->original_positions) * yarn->factor,
+                                      static_cast<double>(kPositionsMax));
+    shape.positions_max = std::max(shape.positions_max, static_cast<std::int64_t>(stretched));
+  }
   shape.end_token_ids = read_end_tokens(text, shape.vocabulary);
   shape.quantisation = read_quantisation(text, outer);
   return shape;

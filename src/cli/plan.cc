@@ -273,7 +273,7 @@ std::vector<std::string> with_config_file(std::vector<std::string> words, std::v
 
 plan::Environment process_environment() {
   plan::Environment environment;
-  for (const char* name : {"VLLM_PP_LAYER_PARTITION", "VLLM_DP_SIZE"}) {
+  for (const char* name : {"VLLM_PP_LAYER_PARTITION", "VLLM_DP_SIZE", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"}) {
     if (const char* value = std::getenv(name)) environment[name] = value;
   }
   return environment;
@@ -281,10 +281,25 @@ plan::Environment process_environment() {
 
 }  // namespace
 
+// CUDA_VISIBLE_DEVICES in front of a pasted command says how many devices its node has at most, where nothing
+// else does. Ray and several nodes find devices elsewhere.
+void limit_devices(const plan::Environment& typed, const plan::Intent& intent, plan::Machine& machine) {
+  const auto visible = typed.find("CUDA_VISIBLE_DEVICES");
+  const bool elsewhere = intent.target.distributed_executor_backend == "ray" ||
+                         intent.target.nnodes.value_or(1) > 1 || intent.target.data_parallel_size_local;
+  if (visible == typed.end() || machine.devices_per_node || elsewhere ||
+      intent.engine == plan::Engine::Outrider)
+    return;
+  const std::string& list = visible->second;
+  if (list.empty() || list.find_first_not_of("0123456789,") != std::string::npos) return;
+  machine.nodes = 1;
+  machine.devices_per_node = std::count(list.begin(), list.end(), ',') + 1;
+}
+
 PlanAnswer answer_plan(std::span<const std::string> words, const plan::Environment& environment) {
   PlanWords own;
   plan::Engine engine = plan::Engine::Outrider;
-  plan::Environment variables = environment;
+  plan::Environment variables = environment, typed;
   const auto dashes = std::find(words.begin(), words.end(), "--");
   std::vector<std::string> judged;
   take_own_words(words.subspan(0, static_cast<std::size_t>(dashes - words.begin())), own, judged);
@@ -298,6 +313,7 @@ PlanAnswer answer_plan(std::span<const std::string> words, const plan::Environme
         plan::parse_pasted(words.subspan(static_cast<std::size_t>(dashes - words.begin()) + 1));
     engine = pasted.engine;
     for (Problem& fault : pasted.faults) own.problems.push_back(std::move(fault));
+    typed = pasted.environment;
     for (auto& [name, value] : pasted.environment) variables[name] = value;
     if (!pasted.problems.empty()) {  // another program's words mean something else
       return show(own, engine, plan::PlanRefusal{std::move(pasted.problems)});
@@ -321,6 +337,7 @@ PlanAnswer answer_plan(std::span<const std::string> words, const plan::Environme
   if (engine == plan::Engine::Vllm) judged = with_config_file(std::move(judged), problems);
   plan::CommandLine command = plan::parse_command_line(judged, engine, variables);
   for (Problem& problem : command.problems) problems.push_back(std::move(problem));
+  limit_devices(typed, command.intent, machine);
   PlanInputs inputs = read_plan_inputs(command);
   for (Problem& problem : inputs.problems) problems.push_back(std::move(problem));
   if (!inputs.facts) {

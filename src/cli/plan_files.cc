@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "base/mapped_file.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/facts.h"
+#include "cli/hf_overrides.h"
 #include "plan/eplb_yaml.h"
 
 namespace outrider::cli {
@@ -82,14 +84,17 @@ Problem unreadable(const std::string& role, const std::string& model, const base
           .reference = ""};
 }
 
+using Overriding = std::function<void(base::Json&)>;
+
 std::optional<checkpoint::Facts> read_role(const std::string& role, const std::string& model,
-                                           const base::Json* overrides, bool as_draft_model,
+                                           bool as_draft_model, const Overriding& overriding,
                                            std::vector<Problem>& problems) {
-  const auto config = checkpoint::load_config(model, overrides);
+  auto config = checkpoint::load_config(model, nullptr);
   if (!config.ok()) {
     problems.push_back(unreadable(role, model, config.error()));
     return std::nullopt;
   }
+  if (overriding) overriding(*config);
   checkpoint::FactsReading reading = checkpoint::read_facts(
       *config, "config.json", {.tensor_names = index_names(model), .as_draft_model = as_draft_model});
   add_config_problems(role, reading.problems, problems);
@@ -121,14 +126,17 @@ PlanInputs read_plan_inputs(plan::CommandLine& command) {
   read_eplb_file(command, inputs.problems);
   const plan::Intent& intent = command.intent;
   if (intent.model.empty()) return inputs;
-  const base::Json* overrides = intent.target.hf_overrides ? &*intent.target.hf_overrides : nullptr;
-  auto target = read_role("target", intent.model, overrides, false, inputs.problems);
   plan::ModelsFacts facts{.target = {}, .draft = std::nullopt, .draft_is_target = false};
+  const Overriding overriding = [&](base::Json& config) {
+    if (!intent.target.hf_overrides) return;
+    apply_hf_overrides(config, *intent.target.hf_overrides, intent.engine, facts.stray_overrides);
+  };
+  auto target = read_role("target", intent.model, false, overriding, inputs.problems);
   if (intent.draft && intent.draft->model) {
     facts.draft_is_target = folder_of(*intent.draft->model) == folder_of(intent.model);
     const bool ordinary = intent.draft->method == "draft_model" || intent.draft->method == "pard";
     if (!facts.draft_is_target)
-      facts.draft = read_role("draft", *intent.draft->model, nullptr, ordinary, inputs.problems);
+      facts.draft = read_role("draft", *intent.draft->model, ordinary, nullptr, inputs.problems);
   }
   if (target) {
     facts.target = std::move(*target);

@@ -152,6 +152,9 @@ constexpr Command kCommands[] = {
      "plan --model @kimi-k2 -tp 8 -dcp 8 --speculative-config "
      "{\"method\":\"eagle3\",\"model\":\"@eagle3-kimi-k2\",\"num_speculative_tokens\":3,\"decode_context_"
      "parallel_size\":8}"},
+    {"C6", "vllm",
+     "vllm serve @deepseek-v3 -tp 8 -dcp 8 --block-size 64 --cp-kv-cache-interleave-size 64 -sc "
+     "{\"method\":\"mtp\",\"num_speculative_tokens\":1}"},
     {"C7", "outrider", "plan --model @deepseek-v4-flash -tp 8 -dcp 2"},
     {"C9", "vllm",
      "vllm serve @deepseek-v3 -tp 4 -pcp 2 -sc {\"method\":\"mtp\",\"num_speculative_tokens\":1}"},
@@ -165,6 +168,7 @@ constexpr Command kCommands[] = {
     {"D5", "vllm", "vllm serve @deepseek-v3 -tp 8 -ep --enable-eplb --eplb-config.num_redundant_experts 33"},
     {"D6", "outrider", "plan --model %ragged-groups -tp 8 -ep"},
     {"D10", "outrider", "plan --model @qwen3-8b -tp 8 --enable-eplb --eplb-config {\"draft\":{}}"},
+    {"D11", "vllm", "vllm serve @gpt-oss-120b -tp 8 -ep --enable-eplb"},
     {"D13", "vllm", "vllm serve @deepseek-v3 -tp 8 -ep --enable-eplb --eplb-config.communicator pynccl"},
     {"D16", "trtllm",
      "plan --model @deepseek-v4-pro-dspark -tp 8 -ep --enable-eplb --eplb-config %online.yaml "
@@ -182,6 +186,10 @@ constexpr Command kCommands[] = {
      "{\"method\":\"draft_model\",\"model\":\"@qwen3-30b-a3b\",\"num_speculative_tokens\":4}"},
     {"D20", "vllm", "vllm serve @deepseek-v3 -tp 8 -ep --enable-eplb --eplb-config.step_interval 40"},
     {"X2", "vllm", "vllm serve @qwen3-32b -tp 8 -ep"},
+    {"E1", "vllm",
+     "vllm serve @kimi-k2 -tp 8 -pp 2 -sc "
+     "{\"method\":\"eagle3\",\"model\":\"@eagle3-kimi-k2\",\"num_speculative_tokens\":3}"},
+    {"E1", "trtllm", "plan --model @deepseek-v3 -tp 8 -pp 2 --speculative-config {\"method\":\"mtp\"}"},
     {"E2", "outrider",
      "plan --model @qwen3-8b --speculative-config {\"method\":\"dspark\",\"model\":\"%taps-out\"}"},
     {"E3", "outrider",
@@ -205,6 +213,7 @@ constexpr Command kCommands[] = {
      "{\"method\":\"mtp\",\"num_speculative_tokens\":1,\"num_speculative_tokens_per_batch_size\":[[1,8,1]]}"},
     {"G2", "vllm", "vllm serve @deepseek-v3 -tp 8 --quantization awq"},
     {"G3", "vllm", "vllm serve @qwen3.5-35b-a3b -tp 2 --moe-backend marlin"},
+    {"G4", "vllm", "vllm serve @deepseek-v3 -tp 8 --attention-backend FLASHINFER"},
     {"G5", "vllm",
      "vllm serve @kimi-k2 -tp 8 -sc "
      "{\"method\":\"eagle3\",\"model\":\"@eagle3-kimi-k2\",\"num_speculative_tokens\":3,\"kv_cache_dtype\":"
@@ -226,6 +235,9 @@ constexpr Command kCommands[] = {
      "{\"method\":\"dspark\",\"num_speculative_tokens\":7}"},
     {"H7", "outrider",
      "plan --model @qwen3-4b --speculative-config {\"method\":\"dspark\",\"model\":\"%no-such-head\"}"},
+    {"H9", "outrider",
+     "plan --model @qwen3.5-35b-a3b -tp 2 --hf-overrides "
+     "{\"num_hidden_layers\":4,\"text_config\":{\"hiden_size\":1}}"},
     {"CLI", "vllm",
      "vllm serve @qwen3-30b-a3b --tensor-parallel 8 --enable-experts-parallel --load-format fasttensors"},
     {"CLI", "outrider", "plan --model @qwen3-30b-a3b --gpu-memory-utilization 0.9 --moe-backend marlin"},

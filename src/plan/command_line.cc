@@ -89,6 +89,9 @@ void read_environment(const Environment& environment, CommandLine& out) {
   if (const auto partition = environment.find("VLLM_PP_LAYER_PARTITION"); partition != environment.end()) {
     out.intent.pp_layer_partition = partition->second;
   }
+  if (const auto allow = environment.find("VLLM_ALLOW_LONG_MAX_MODEL_LEN"); allow != environment.end()) {
+    out.intent.allow_long_max_model_len = allow->second == "1" || allow->second == "true";
+  }
   // vLLM takes the data-parallel size from here where the command line leaves it at 1.
   const auto size = environment.find("VLLM_DP_SIZE");
   if (out.intent.engine != Engine::Vllm || size == environment.end() ||

@@ -114,6 +114,7 @@ struct Intent {
   std::optional<std::vector<KnownRequest>>
       requests;                                   // absent: not known, sequences may get as long as allowed
   std::optional<std::string> pp_layer_partition;  // VLLM_PP_LAYER_PARTITION: "20,20,21"
+  bool allow_long_max_model_len = false;          // VLLM_ALLOW_LONG_MAX_MODEL_LEN
   friend bool operator==(const Intent&, const Intent&) = default;
 };
 

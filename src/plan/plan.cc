@@ -34,6 +34,21 @@ Plan derive_plan(Question question) {
   return plan;
 }
 
+// Of a format that is known by name only, tensors are counted as if they were plain.
+void note_unknown_sizes(const Question& question, std::vector<Derivation>& notes) {
+  const auto note = [&](const char* role, const checkpoint::ModelFacts& model) {
+    if (!model.quantisation || model.quantisation->sizes_known) return;
+    const Json method(model.quantisation->method);
+    notes.push_back({.field = std::string(role) + ".quantization",
+                     .from = method,
+                     .to = method,
+                     .why = std::string(role) + ": sizes of this format are not known for this family: bytes "
+                                                "are those of unquantised weights, more than it will take"});
+  };
+  note("target", question.facts.target.model);
+  if (question.draft && question.facts.draft) note("draft", question.facts.draft->model);
+}
+
 // Under our own rules a count of 0 means that nothing is drafted: all draft rules are silent.
 Intent without_idle_drafter(Intent intent, std::vector<Derivation>& notes) {
   if (intent.engine == Engine::Outrider && intent.draft && intent.draft->num_speculative_tokens == 0) {
@@ -56,6 +71,7 @@ base::Result<Plan, PlanRefusal> plan(const Intent& asked, const ModelsFacts& fac
   std::vector<Problem> problems;
   check_rules(question, problems, notes);
   if (!problems.empty()) return PlanRefusal{std::move(problems)};
+  note_unknown_sizes(question, notes);
   for (Derivation& note : notes) question.derivations.push_back(std::move(note));
   return derive_plan(std::move(question));
 }

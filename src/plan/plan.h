@@ -139,11 +139,19 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+// A key of hf_overrides that reaches no setting of the target, and where it would.
+struct StrayOverride {
+  std::string key;  // "max_position_embeddings", "text_config.hiden_size"
+  std::string remedy;
+  friend bool operator==(const StrayOverride&, const StrayOverride&) = default;
+};
+
 // The facts of both checkpoints. `draft` is absent where there is none, or where it is inside the target's.
 struct ModelsFacts {
   checkpoint::Facts target;
   std::optional<checkpoint::Facts> draft;
   bool draft_is_target = false;  // the drafter's path is the target's
+  std::vector<StrayOverride> stray_overrides = {};
 };
 
 base::Result<Plan, PlanRefusal> plan(const Intent& intent, const ModelsFacts& facts, const Machine& machine);

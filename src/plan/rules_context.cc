@@ -3,6 +3,7 @@
 
 #include "plan/derive.h"
 #include "plan/rules.h"
+#include "plan/rules_engines.h"
 
 namespace outrider::plan {
 namespace {
@@ -83,6 +84,11 @@ void check_c7(const Question& q, Reporter& out) {
   });
 }
 
+void check_c7_all(const Question& q, Reporter& out) {
+  check_c7(q, out);
+  check_lse(q, out);
+}
+
 void check_c9(const Question& q, Reporter& out) {
   if (q.target.prefill_context_parallel_size <= 1 || !q.wants_draft()) return;
   out.refuse("target.prefill_context_parallel_size", text(q.target.prefill_context_parallel_size),
@@ -128,17 +134,22 @@ constexpr Rule kRules[] = {
      .reason = "By construction: one base, natural, in every kernel."},
     {.id = "C6",
      .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
+     .verdict = Verdict::Refuse,
      .condition = "verification with an interleave above 1 on a kernel that lacks it",
-     .reason = "By construction: attention takes a length per query. Which of vLLM's kernels can is not in a "
-               "config (vllm#50391)."},
+     .reason = "Outrider's attention takes a length per query (vllm#50391); no kernel of vLLM's declares to.",
+     .vllm = "MTP with cp_kv_cache_interleave_size > 1 is not supported in",
+     .check = check_c6},
     {.id = "C7",
      .engines = kAllEngines,
      .verdict = Verdict::Refuse,
-     .condition = "context shards over layers that cannot share",
-     .reason = "A ring of the last tokens is too short to share, and no engine does it.",
-     .vllm = "DCP not support sliding window",
-     .check = check_c7},
+     .condition = "context shards over layers that cannot share, or by a kernel that returns no log-sum-exp",
+     .reason =
+         "A ring of the last tokens is too short to share, and no engine does it; shares are merged by their "
+         "log-sum-exp, which every kernel of ours returns.",
+     .vllm = "DCP not support sliding window; Decode Context Parallelism (DCP) requires attention "
+             "implementations "
+             "to return the softmax LSE",
+     .check = check_c7_all},
     {.id = "C8",
      .engines = kAllEngines,
      .verdict = Verdict::ElseWhere,

@@ -105,6 +105,18 @@ void check_h7(const Question& q, Reporter& out) {
   }
 }
 
+// vLLM sets such a key without a word, and nothing reads it.
+void check_h9(const Question& q, Reporter& out) {
+  for (const StrayOverride& stray : q.facts.stray_overrides) {
+    const std::string message = "target: hf_overrides." + stray.key + " reaches no setting of the model";
+    if (q.is(Engine::Outrider)) {
+      out.refuse("target.hf_overrides", stray.key, message, stray.remedy);
+    } else {
+      out.warn("target.hf_overrides", Json(stray.key), message + "; " + stray.remedy);
+    }
+  }
+}
+
 constexpr Rule kRules[] = {
     {.id = "H1",
      .engines = kAllEngines,
@@ -161,9 +173,13 @@ constexpr Rule kRules[] = {
      .reason = "While reading its shape: its own keys."},
     {.id = "H9",
      .engines = kAllEngines,
-     .verdict = Verdict::Derive,
-     .condition = "hf_overrides with a drafter inside the target's file",
-     .reason = "They are applied to the one config that both are read from (vllm#52220)."},
+     .verdict = Verdict::Refuse,
+     .condition = "hf_overrides with a key that reaches no setting",
+     .reason =
+         "A nested config reads its own object, and a misspelt key is read by nobody; under other rules it "
+         "is noted. What is reached holds for a drafter inside the target's file too (vllm#52220): both are "
+         "read from the one config.",
+     .check = check_h9},
 };
 
 }  // namespace

@@ -42,10 +42,10 @@ void check_b5(const Question& q, Reporter& out) {
   if (!q.intent.draft || !q.intent.draft->draft_tensor_parallel_size) return;
   const std::int64_t d = *q.intent.draft->draft_tensor_parallel_size, t = q.target.tensor_parallel_size;
   const bool ordinary = is_method(q, DraftMethod::DraftModel) || is_method(q, DraftMethod::Pard);
-  if (!ordinary || d != 1 || !sane(t) || t == 1) return;
+  if ((!ordinary && !q.is(Engine::Trtllm)) || d != 1 || !sane(t) || t == 1) return;
   out.refuse(
       "draft.tensor_parallel_size", text(d),
-      "draft: tp=" + text(d) + " requested but a draft model runs on the target's tp group of " + text(t),
+      "draft: tp=" + text(d) + " requested but the drafter runs on the target's tp group of " + text(t),
       "leave it out, or give " + text(t));
 }
 
@@ -115,6 +115,10 @@ void check_b14(const Question& q, Reporter& out) {
   if (!q.drafting || q.method.name.empty() || !q.method.known) return;
   const auto& asked = q.intent.draft->num_speculative_tokens;
   const bool model_missing = q.method.kind && !q.view;
+  if (!asked && q.is(Engine::Vllm) && !q.intent.draft->model && q.drafting->num_speculative_tokens > 0) {
+    out.warn("draft.num_speculative_tokens", Json(q.drafting->num_speculative_tokens),
+             "draft: older releases of vLLM want num_speculative_tokens where no model is given");
+  }
   if (!asked && q.drafting->num_speculative_tokens == 0 && !model_missing) {
     out.refuse("draft.num_speculative_tokens", "",
                "draft: num_speculative_tokens is not given, and nothing says how many to draft",

@@ -5,6 +5,7 @@
 
 #include "plan/derive.h"
 #include "plan/rules.h"
+#include "plan/rules_engines.h"
 #include "plan/rules_eplb_file.h"
 
 namespace outrider::plan {
@@ -153,6 +154,15 @@ void check_d10(const Question& q, Reporter& out) {
   }
 }
 
+void check_d8_all(const Question& q, Reporter& out) {
+  check_d8(q, out);
+  check_d8_trtllm(q, out);
+}
+void check_d10_all(const Question& q, Reporter& out) {
+  check_d10(q, out);
+  check_d10_trtllm(q, out);
+}
+
 void check_d13(const Question& q, Reporter& out) {
   for_roles(q, [&](const RoleCase& role) {
     const auto& communicator = role.settings.communicator;
@@ -275,7 +285,8 @@ constexpr Rule kRules[] = {
      .reason = "Under our own rules a drafter's experts are balanced where the config has \"draft\", or the "
                "file its layers; else they keep the linear placement without redundant slots.",
      .vllm = "vllm#56387: EPLB requires expert_load_view != None",
-     .check = check_d8},
+     .trtllm = "TensorRT-LLM#16938: only DSpark drafters get the balancer's config",
+     .check = check_d8_all},
     {.id = "D9",
      .engines = kAllEngines,
      .verdict = Verdict::Derive,
@@ -285,15 +296,20 @@ constexpr Rule kRules[] = {
     {.id = "D10",
      .engines = kAllEngines,
      .verdict = Verdict::Refuse,
-     .condition = "balancing of a role without experts",
+     .condition = "balancing of a role without experts, or of a class that does not balance",
      .reason = "There is nothing to balance.",
      .vllm = "vllm#32565, vllm#41941",
-     .check = check_d10},
+     .trtllm = "TensorRT-LLM#18626: ignored in silence",
+     .check = check_d10_all},
     {.id = "D11",
      .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "a weight format whose experts cannot move",
-     .reason = "By construction: everything that belongs to an expert moves with it, scales included."},
+     .verdict = Verdict::Refuse,
+     .condition = "balancing of a weight format whose experts cannot move",
+     .reason = "In Outrider everything that belongs to an expert moves with it, scales included. vLLM's "
+               "classes say "
+               "whether theirs can.",
+     .vllm = "EPLB is not supported",
+     .check = check_d11},
     {.id = "D12",
      .engines = kAllEngines,
      .verdict = Verdict::ElseWhere,

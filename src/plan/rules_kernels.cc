@@ -3,6 +3,7 @@
 
 #include "plan/derive.h"
 #include "plan/rules.h"
+#include "plan/rules_engines.h"
 
 namespace outrider::plan {
 namespace {
@@ -60,9 +61,11 @@ void check_g5_target(const Question& q, Reporter& out) {
 }
 
 void check_x8(const Question& q, Reporter& out) {
-  if (q.target.kv_cache_dtype != "nvfp4" || q.model().attention.find("mla") == std::string::npos) return;
-  out.refuse("target.kv_cache_dtype", "nvfp4", "target: nvfp4 KV cache is not supported with MLA",
-             "use fp8 or auto");
+  if (!q.target.kv_cache_dtype.starts_with("nvfp4") || q.target.kv_cache_dtype == "nvfp4_ds_mla" ||
+      q.model().attention.find("mla") == std::string::npos)
+    return;
+  out.refuse("target.kv_cache_dtype", q.target.kv_cache_dtype,
+             "target: nvfp4 KV cache is not supported with MLA", "use fp8 or auto");
 }
 
 constexpr Rule kRules[] = {
@@ -94,10 +97,13 @@ constexpr Rule kRules[] = {
      .check = check_g3},
     {.id = "G4",
      .engines = kAllEngines,
-     .verdict = Verdict::Derive,
-     .condition = "the drafter's attention kernel is not given",
-     .reason =
-         "The target's, if both have the same kind of attention and head size; else auto (vllm#52288)."},
+     .verdict = Verdict::Refuse,
+     .condition = "an attention kernel for another kind of attention",
+     .reason = "Not given, a drafter gets the target's, if both have the same kind of attention and head "
+               "size; else "
+               "auto (vllm#52288). Asked for, it must read what the role keeps.",
+     .vllm = "Selected backend is not valid for this configuration",
+     .check = check_g4},
     {.id = "G5",
      .engines = kAllEngines,
      .verdict = Verdict::Refuse,

@@ -4,6 +4,29 @@
 namespace outrider::plan {
 namespace {
 
+// Values of drafting from text that contradict.
+void check_text_drafts(const Question& q, Reporter& out) {
+  if (!q.intent.draft || !q.method.without_model) return;
+  const AskedDraft& asked = *q.intent.draft;
+  const std::int64_t least = asked.prompt_lookup_min.value_or(asked.prompt_lookup_max.value_or(1)),
+                     most = asked.prompt_lookup_max.value_or(least);
+  if (q.method.name.starts_with("ngram") && least > most && least >= 1 && most >= 1) {
+    out.refuse("draft.prompt_lookup_min", text(least),
+               "draft: prompt_lookup_min=" + text(least) + " must be <= prompt_lookup_max=" + text(most),
+               "lower the one or raise the other");
+  }
+  const auto in_share = [](double value) { return value >= 0 && value <= 1; };
+  if (asked.suffix_decoding_min_token_prob && !in_share(*asked.suffix_decoding_min_token_prob)) {
+    out.refuse("draft.suffix_decoding_min_token_prob", Json(*asked.suffix_decoding_min_token_prob).excerpt(),
+               "draft: suffix_decoding_min_token_prob must be in [0, 1]", "give a share from 0 to 1");
+  }
+  if (asked.suffix_decoding_max_spec_factor && !(*asked.suffix_decoding_max_spec_factor >= 0)) {
+    out.refuse("draft.suffix_decoding_max_spec_factor",
+               Json(*asked.suffix_decoding_max_spec_factor).excerpt(),
+               "draft: suffix_decoding_max_spec_factor must be >= 0", "give 0 or more");
+  }
+}
+
 constexpr Rule kRules[] = {
     {.id = "J1",
      .engines = kAllEngines,
@@ -50,7 +73,8 @@ constexpr Rule kRules[] = {
      .engines = kAllEngines,
      .verdict = Verdict::Refuse,
      .condition = "a flag or a value that is not known, or not in this engine",
-     .reason = "Nothing is ignored: what has no effect would be taken for granted."},
+     .reason = "Nothing is ignored: what has no effect would be taken for granted.",
+     .check = check_text_drafts},
     {.id = "JSON",
      .engines = kAllEngines,
      .verdict = Verdict::Refuse,

@@ -4,6 +4,7 @@
 
 #include "plan/derive.h"
 #include "plan/rules.h"
+#include "plan/rules_engines.h"
 
 namespace outrider::plan {
 namespace {
@@ -99,10 +100,15 @@ void check_i1(const Question& q, Reporter& out) {
 constexpr Rule kRules[] = {
     {.id = "E1",
      .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
-     .condition = "a target that cannot relay taps over stages",
-     .reason = "By construction: every family here relays taps in the order of layers. Which of vLLM's "
-               "classes do is not in a config (vllm#50514)."},
+     .verdict = Verdict::Refuse,
+     .condition = "stages and a target that cannot relay taps over them",
+     .reason =
+         "Every family of Outrider relays taps in the order of layers. vLLM's classes opt in, and of some it "
+         "is not known here: a note. TensorRT-LLM drafts on one stage only.",
+     .vllm =
+         "vllm#50514: with pipeline parallel is not supported: it does not forward auxiliary hidden states",
+     .trtllm = "TensorRT-LLM#9009: Drafting is not supported for selected executor loop",
+     .check = check_e1},
     {.id = "E2",
      .engines = kAllEngines,
      .verdict = Verdict::Refuse,

@@ -79,6 +79,9 @@ void check_a1_draft(const Question& q, Reporter& out) {
       {"decode_context_parallel_size", d.decode_context_parallel_size},
       {"pipeline_parallel_size", d.pipeline_parallel_size},
       {"dspark_draft_topk", d.dspark_draft_topk},
+      {"prompt_lookup_min", d.prompt_lookup_min},
+      {"prompt_lookup_max", d.prompt_lookup_max},
+      {"suffix_decoding_max_tree_depth", d.suffix_decoding_max_tree_depth},
   };
   for (const auto& [field, asked] : sizes) in_bounds(field, asked, "draft", out);
   if (!q.intent.eplb_draft) return;
@@ -149,7 +152,7 @@ void check_a4(const Question& q, Reporter& out) {
       const bool whole_experts = role.settings.enable_expert_parallel && cut.what == "expert";
       // A drafter inside the target's file shares its widths; the target's case reports them once.
       if (whole_experts || tp == 1 || (role.drafter_tensors && tp == q.target.tensor_parallel_size)) continue;
-      if (cut.width % tp != 0) {
+      if (!even_share(cut.width, tp)) {
         out.refuse_plainly(
             role.field("tensor_parallel_size"), text(tp),
             role.says(cut.what + ": width " + text(cut.width) + " not divisible by tp=" + text(tp)),

@@ -41,7 +41,16 @@ void check_s3(const Question& q, Reporter& out) {
 
 void check_s5(const Question& q, Reporter& out) {
   if (!q.intent.draft) return;
-  if (!q.method.known) {
+  constexpr std::array<std::string_view, 4> kTheirs = {"medusa", "mlp_speculator", "extract_hidden_states",
+                                                       "custom_class"};
+  const bool theirs = std::find(kTheirs.begin(), kTheirs.end(), q.method.name) != kTheirs.end();
+  if (q.is(Engine::Vllm) && (theirs || q.method.name == "pard")) {
+    out.refuse("draft.method", q.method.name,
+               theirs ? "draft: drafters of method " + q.method.name + " are not read by this planner"
+                      : "draft: vLLM has no method pard",
+               theirs ? "one of dspark, dflash, eagle3, mtp, draft_model, ngram, suffix"
+                      : "use method draft_model with \"parallel_drafting\":true");
+  } else if (!q.method.known) {
     out.refuse("draft.method", q.method.name.substr(0, 120),
                "draft: method " + q.method.name.substr(0, 120) + " is not one that is drafted with",
                "one of dspark, dflash, eagle3, mtp, pard, draft_model, ngram, suffix");

@@ -139,10 +139,13 @@ void check_len(const Question& q, Reporter& out) {
   const auto& asked = q.intent.target.max_model_len;
   const auto& positions = q.model().positions_max;
   if (!asked || !positions || *asked <= *positions) return;
-  out.refuse(
-      "target.max_model_len", text(*asked),
-      "target: max_model_len=" + text(*asked) + " exceeds the model's " + text(*positions) + " positions",
-      "ask for at most " + text(*positions));
+  const std::string message =
+      "target: max_model_len=" + text(*asked) + " exceeds the model's " + text(*positions) + " positions";
+  if (q.is(Engine::Vllm) && q.intent.allow_long_max_model_len) {
+    out.warn("target.max_model_len", Json(*asked), message + ", and VLLM_ALLOW_LONG_MAX_MODEL_LEN lets it");
+    return;
+  }
+  out.refuse("target.max_model_len", text(*asked), message, "ask for at most " + text(*positions));
 }
 
 constexpr Rule kRules[] = {

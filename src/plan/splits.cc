@@ -1,6 +1,7 @@
 #include "plan/splits.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -120,6 +121,30 @@ std::int64_t local_length(const ContextSplit& split, std::int64_t shard, std::in
   const std::int64_t round = split.shards * split.interleave;
   const std::int64_t rest = length % round - shard * split.interleave;
   return length / round * split.interleave + std::clamp<std::int64_t>(rest, 0, split.interleave);
+}
+
+ContextShare merge_shares(const std::vector<ContextShare>& shares) {
+  OUTRIDER_CHECK(!shares.empty());
+  double largest = -HUGE_VAL;
+  for (const ContextShare& share : shares) largest = std::max(largest, share.lse);
+  ContextShare merged{.lse = largest, .out = std::vector<double>(shares.front().out.size(), 0.0)};
+  if (largest == -HUGE_VAL) return merged;  // no tokens anywhere
+  double sum = 0;
+  for (const ContextShare& share : shares) {
+    if (share.lse == -HUGE_VAL) continue;
+    OUTRIDER_CHECK(share.out.size() == merged.out.size());
+    const double weight = std::exp(share.lse - largest);
+    sum += weight;
+    for (std::size_t i = 0; i < share.out.size(); ++i) merged.out[i] += weight * share.out[i];
+  }
+  for (double& value : merged.out) value /= sum;
+  merged.lse = largest + std::log(sum);
+  return merged;
+}
+
+std::optional<std::int64_t> even_share(std::int64_t width, std::int64_t ranks) {
+  OUTRIDER_CHECK(ranks >= 1);
+  return width % ranks == 0 ? std::optional(width / ranks) : std::nullopt;
 }
 
 }  // namespace outrider::plan

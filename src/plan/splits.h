@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace outrider::plan {
@@ -61,5 +62,17 @@ std::int64_t owner_of(const ContextSplit& split, std::int64_t position);
 std::int64_t local_slot_of(const ContextSplit& split,
                            std::int64_t position);  // on its owner, with blocks 0, 1, 2, ...
 std::int64_t local_length(const ContextSplit& split, std::int64_t shard, std::int64_t length);
+
+// Attention of one query head over its context's shards, each with its own softmax: the whole of them is
+// sum(w * out) / sum(w) with w = exp(lse - largest). Log-sum-exps are natural; a shard without tokens has
+// minus infinity and takes no part, whatever its output holds.
+struct ContextShare {
+  double lse;
+  std::vector<double> out;
+};
+ContextShare merge_shares(const std::vector<ContextShare>& shares);  // at least one; outputs of one length
+
+// Rows or columns of each of `ranks` ranks; absent where they do not divide.
+std::optional<std::int64_t> even_share(std::int64_t width, std::int64_t ranks);
 
 }  // namespace outrider::plan

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/json.h"
 #include "base/mapped_file.h"
 
@@ -185,6 +187,46 @@ TEST(Splits, BlockTablesGiveTheSlotsOfTheGoldenData) {
             table[static_cast<std::size_t>(local / split.block)] * split.block + local % split.block;
         EXPECT_EQ(owner_of(split, p) == static_cast<std::int64_t>(rank) ? slot : -1, expected[position]);
       }
+    }
+  }
+}
+
+TEST(Splits, SharesOfAContextMergeAsTheGoldenDataSays) {
+  const Json::Array& cases = list(at(numbers(), "lse_merge"), "cases");
+  ASSERT_EQ(cases.size(), 3u);
+  for (const Json& item : cases) {
+    std::vector<ContextShare> shares;
+    for (std::size_t i = 0; i < list(item, "lse").size(); ++i) {
+      const Json& lse = list(item, "lse")[i];
+      ContextShare share{.lse = lse.is_null() ? -HUGE_VAL : *lse.number(), .out = {}};
+      // What a shard without tokens holds is anything.
+      for (const Json& value : *list(item, "out")[i].array())
+        share.out.push_back(lse.is_null() ? std::nan("") : *value.number());
+      shares.push_back(std::move(share));
+    }
+    const ContextShare merged = merge_shares(shares);
+    EXPECT_NEAR(merged.lse, *at(item, "merged_lse").number(), 1e-6) << item.excerpt();
+    for (std::size_t i = 0; i < merged.out.size(); ++i)
+      EXPECT_NEAR(merged.out[i], *list(item, "merged")[i].number(), 1e-6) << item.excerpt();
+    // In any order, and pair by pair, it is the same.
+    ContextShare rest = shares.back();
+    for (std::size_t i = shares.size() - 1; i-- > 0;) rest = merge_shares({shares[i], rest});
+    EXPECT_NEAR(rest.lse, merged.lse, 1e-12);
+    for (std::size_t i = 0; i < merged.out.size(); ++i) EXPECT_NEAR(rest.out[i], merged.out[i], 1e-12);
+  }
+  const ContextShare none = merge_shares({{.lse = -HUGE_VAL, .out = {7}}, {.lse = -HUGE_VAL, .out = {8}}});
+  EXPECT_EQ(none.lse, -HUGE_VAL);
+  EXPECT_EQ(none.out, std::vector<double>{0});
+}
+
+TEST(Splits, RowsOfTheVocabularyAreThoseOfTheGoldenData) {
+  const Json::Array& cases = list(numbers(), "vocabulary_rows");
+  ASSERT_EQ(cases.size(), 12u);
+  for (const Json& item : cases) {
+    const auto rows = even_share(integer(item, "vocab"), integer(item, "tp"));
+    EXPECT_EQ(rows.has_value(), *at(item, "divisible").boolean()) << item.excerpt();
+    if (rows) {
+      EXPECT_EQ(*rows, integer(item, "rows")) << item.excerpt();
     }
   }
 }
