@@ -1,6 +1,7 @@
 #include "cli/hf_overrides.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/strings.h"
 
@@ -11,6 +12,14 @@ using base::Json;
 
 bool is_config_of_its_own(std::string_view key) {
   return key.ends_with("_config") && key != "quantization_config" && key != "dflash_config";
+}
+
+// What is read outside of a nested config, there or not.
+bool is_read_outside(std::string_view key) {
+  constexpr std::array<std::string_view, 7> kOutside = {
+      "architectures",       "model_type",          "dtype",       "torch_dtype",
+      "quantization_config", "tie_word_embeddings", "eos_token_id"};
+  return std::find(kOutside.begin(), kOutside.end(), key) != kOutside.end();
 }
 
 Json& member_of(Json& object, const std::string& key) {
@@ -52,7 +61,8 @@ void find_stray(const Json& config, const Json& overrides, const std::string& pa
       const bool inside =
           there->object() != nullptr && value.object() != nullptr && is_config_of_its_own(key);
       if (inside) find_stray(*there, value, path + shown + ".", stray);
-    } else if (nested != nullptr && nested->object() != nullptr && !is_config_of_its_own(key)) {
+    } else if (nested != nullptr && nested->object() != nullptr && !is_config_of_its_own(key) &&
+               !is_read_outside(key)) {
       stray.push_back({path + shown, "the model's settings are in text_config: write {\"text_config\":{\"" +
                                          shown + "\":" + value.excerpt() + "}}"});
     } else if (const std::string meant = meant_by(config, key); !meant.empty()) {

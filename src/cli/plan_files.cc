@@ -137,6 +137,10 @@ PlanInputs read_plan_inputs(plan::CommandLine& command) {
     const bool ordinary = intent.draft->method == "draft_model" || intent.draft->method == "pard";
     if (!facts.draft_is_target)
       facts.draft = read_role("draft", *intent.draft->model, ordinary, nullptr, inputs.problems);
+    // vLLM takes a model that is no drafter of any kind, where no method is given, as a draft model.
+    const bool whole = facts.draft && !facts.draft->drafter && !intent.draft->method;
+    if (whole && intent.engine == plan::Engine::Vllm)
+      facts.draft = read_role("draft", *intent.draft->model, true, nullptr, inputs.problems);
   }
   if (target) {
     facts.target = std::move(*target);

@@ -66,7 +66,8 @@ void AskReader::read_known(const base::FlagValues& values, const KnownFlag& know
   if (engine_ == Engine::Outrider && !known.ours) {
     not_ours(std::string(known.name));
   } else if (!known.gone.empty()) {
-    problem("CLI", "flag:" + std::string(known.name), "",
+    const std::string* value = values.text(known.name);
+    problem("CLI", "flag:" + std::string(known.name), base::printable(value == nullptr ? "" : *value),
             "flag " + std::string(known.name) + " is an older version's: vLLM has it no longer",
             std::string(known.gone));
   }

@@ -6,6 +6,7 @@
 #include "plan/flag_pairs.h"
 #include "plan/flag_values.h"
 #include "plan/judged_flags.h"
+#include "plan/loader_keys.h"
 
 namespace outrider::plan {
 namespace {
@@ -40,6 +41,12 @@ void read_speculative(AskReader& reader, const base::FlagValues& values, Command
   if (const Json* trap = object->find("tensor_parallel_size")) {
     reader.problem("B6", "speculative_config.tensor_parallel_size", trap->excerpt(),
                    "draft: tensor_parallel_size is not a key here", "use draft_tensor_parallel_size");
+  }
+  // vLLM's spelling of the method where a model stands.
+  if (out.intent.engine == Engine::Vllm && !asked.method &&
+      (asked.model == "ngram" || asked.model == "[ngram]")) {
+    asked.method = "ngram";
+    asked.model.reset();
   }
   out.intent.draft = std::move(asked);
 }
@@ -175,6 +182,7 @@ CommandLine parse_command_line(std::span<const std::string> words, Engine engine
   read_eplb(reader, values, out);
   read_nested_settings(values, reader, out);
   read_environment(environment, out);
+  check_loader_keys(out.intent, out.problems);
   if (engine == Engine::Vllm) check_flag_pairs(values, out.intent, out.problems);
   return out;
 }

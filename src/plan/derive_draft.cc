@@ -278,6 +278,9 @@ void derive_taps(DraftSettings& drafting, const Question& question) {
 
 std::int64_t derive_tokens(const Question& question) {
   if (const auto asked = question.intent.draft->num_speculative_tokens) return *asked;
+  // A limit: how many are drafted follows the match.
+  if (question.method.name == "suffix")
+    return question.intent.draft->suffix_decoding_max_tree_depth.value_or(24);
   if (!question.view) return 0;
   const checkpoint::DrafterFacts& drafter = *question.view->drafter;
   if (drafter.default_tokens) return *drafter.default_tokens;

@@ -267,6 +267,10 @@ constexpr KnownFlag kFlags[] = {
 
 // What older versions had: told by name, with what stands for it now.
 constexpr KnownFlag kGone[] = {
+    {.name = "--num-redundant-experts", .kind = T, .gone = "use --eplb-config.num_redundant_experts"},
+    {.name = "--eplb-window-size", .kind = T, .gone = "use --eplb-config.window_size"},
+    {.name = "--eplb-step-interval", .kind = T, .gone = "use --eplb-config.step_interval"},
+    {.name = "--eplb-log-balancedness", .kind = S, .gone = "use --eplb-config.log_balancedness"},
     {.name = "--task", .kind = T, .gone = "use --runner (and --convert)"},
     {.name = "--swap-space", .kind = T, .gone = "leave it out"},
     {.name = "--num-scheduler-steps", .kind = T, .gone = "leave it out"},

@@ -45,6 +45,13 @@ void note_unknown_sizes(const Question& question, std::vector<Derivation>& notes
                      .why = std::string(role) + ": sizes of this format are not known for this family: bytes "
                                                 "are those of unquantised weights, more than it will take"});
   };
+  const auto& asked = question.intent.target.quantization;
+  if (asked && !question.facts.target.model.quantisation) {
+    notes.push_back({.field = "target.quantization",
+                     .from = Json(*asked),
+                     .to = Json(*asked),
+                     .why = "target: quantised while loading: bytes are those of the file"});
+  }
   note("target", question.facts.target.model);
   if (question.draft && question.facts.draft) note("draft", question.facts.draft->model);
 }

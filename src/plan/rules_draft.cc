@@ -115,9 +115,10 @@ void check_b14(const Question& q, Reporter& out) {
   if (!q.drafting || q.method.name.empty() || !q.method.known) return;
   const auto& asked = q.intent.draft->num_speculative_tokens;
   const bool model_missing = q.method.kind && !q.view;
-  if (!asked && q.is(Engine::Vllm) && !q.intent.draft->model && q.drafting->num_speculative_tokens > 0) {
+  const bool inside = is_method(q, DraftMethod::Mtp) || is_method(q, DraftMethod::DSpark);
+  if (!asked && q.is(Engine::Vllm) && inside && !q.intent.draft->model && !model_missing) {
     out.warn("draft.num_speculative_tokens", Json(q.drafting->num_speculative_tokens),
-             "draft: older releases of vLLM want num_speculative_tokens where no model is given");
+             "draft: vLLM may want num_speculative_tokens in these words where no model is given");
   }
   if (!asked && q.drafting->num_speculative_tokens == 0 && !model_missing) {
     out.refuse("draft.num_speculative_tokens", "",
@@ -141,6 +142,9 @@ void check_b14(const Question& q, Reporter& out) {
 // there is one, whatever of the two names it is given.
 bool serves(const Question& q, const checkpoint::DrafterFacts& drafter, DraftMethod asked) {
   if (drafter.method == asked) return true;
+  // vLLM runs PARD as a draft model, with "parallel_drafting".
+  if (q.is(Engine::Vllm) && asked == DraftMethod::DraftModel && drafter.method == DraftMethod::Pard)
+    return true;
   const auto is_block = [](DraftMethod method) {
     return method == DraftMethod::DSpark || method == DraftMethod::DFlash;
   };

@@ -145,7 +145,11 @@ void check_len(const Question& q, Reporter& out) {
     out.warn("target.max_model_len", Json(*asked), message + ", and VLLM_ALLOW_LONG_MAX_MODEL_LEN lets it");
     return;
   }
-  out.refuse("target.max_model_len", text(*asked), message, "ask for at most " + text(*positions));
+  std::string remedy = "ask for at most " + text(*positions);
+  for (const StrayOverride& stray : q.facts.stray_overrides) {  // tried, and written where nothing reads it
+    if (stray.key == "max_position_embeddings") remedy = stray.remedy;
+  }
+  out.refuse("target.max_model_len", text(*asked), message, remedy);
 }
 
 constexpr Rule kRules[] = {
