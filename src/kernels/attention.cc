@@ -11,6 +11,9 @@ namespace {
 
 enum Slot { kAttendSlot = 5 };
 
+// A key's channels go to as many lines: about this many times what storing them in a row would take.
+constexpr std::int64_t kScatter = 3;
+
 // Consecutive rows of one sequence, at most kAttendRows.
 struct RowRun {
   std::int64_t first, count;
@@ -74,7 +77,7 @@ void store_kv(Executor& executor, std::span<const KvRow> rows, tensor::MatrixVie
   OUTRIDER_CHECK(keys.columns == static_cast<std::int64_t>(layer.kv_heads) * layer.head_width &&
                  values.columns == keys.columns);
   // A head belongs to one thread, so that writes to one position stay in the order of rows.
-  run_shares(executor.pool(), layer.kv_heads, row_count * keys.columns, [&](Share heads) {
+  run_shares(executor.pool(), layer.kv_heads, row_count * keys.columns * kScatter, [&](Share heads) {
     for (std::int64_t r = 0; r < row_count; ++r) {
       const KvRow& row = rows[static_cast<std::size_t>(r)];
       const std::int64_t block = base::index_of(row.blocks[row.position / layer.block_tokens]);

@@ -219,14 +219,15 @@ void run_quantised(const TileArgs& args) {
   kTilesQuantised<Nibbles>[args.row_count - 1](args);
 }
 
-constexpr ProductKernel kFloat{kFloatRows, float_row_bytes, pack_float<false>, run_f32};
-constexpr ProductKernel kFloatRounded{kFloatRows, float_row_bytes, pack_float<true>, run_f32};
-constexpr ProductKernel kBf16Float{kFloatRows, float_row_bytes, pack_float<false>, run_bf16_float};
-constexpr ProductKernel kBf16{kFloatRows, pair_row_bytes, pack_pairs, run_bf16};
+constexpr ProductKernel kFloat{kFloatRows, float_row_bytes, pack_float<false>, run_f32, kSpanInputs};
+constexpr ProductKernel kFloatRounded{kFloatRows, float_row_bytes, pack_float<true>, run_f32, kSpanInputs};
+constexpr ProductKernel kBf16Float{kFloatRows, float_row_bytes, pack_float<false>, run_bf16_float,
+                                   kSpanInputs};
+constexpr ProductKernel kBf16{kFloatRows, pair_row_bytes, pack_pairs, run_bf16, kSpanInputs};
 constexpr ProductKernel kInt8{kQuantisedRows, quantised_row_bytes, pack_quantised<kInt8Bias>,
-                              run_quantised<false>};
+                              run_quantised<false>, kSpanInputs};
 constexpr ProductKernel kInt4{kQuantisedRows, quantised_row_bytes, pack_quantised<kInt4Bias>,
-                              run_quantised<true>};
+                              run_quantised<true>, kSpanInputs};
 
 constexpr KernelTable kTable{
     .products = {{kFloat, kFloatRounded}, {kBf16Float, kBf16}, {kInt8, kInt8}, {kInt4, kInt4}},

@@ -1,5 +1,7 @@
 #include "kernels/elementwise.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "kernels/kernel_table.h"
 
@@ -12,6 +14,11 @@ void for_each_row(Executor& executor, std::int64_t rows, std::int64_t width, Bod
     for (std::int64_t row = share.first; row < share.last; ++row) body(row);
   });
 }
+
+constexpr std::int64_t kPieceColumns = 512;
+
+// Norms of heads and exponentials take several times as long an element as what forks are measured by.
+constexpr std::int64_t kSlow = 2;
 
 }  // namespace
 
@@ -34,14 +41,12 @@ void norm_and_rotate(Executor& executor, tensor::MatrixView<float> x, int heads,
   OUTRIDER_CHECK(rope.cos.columns == half && rope.sin.columns == half && width % 2 == 0);
   OUTRIDER_CHECK(weight.empty() || static_cast<std::int64_t>(weight.size()) == width);
   const KernelTable& table = executor.table();
-  for_each_row(executor, x.rows, x.columns, [&](std::int64_t row) {
-    const std::int64_t position = positions[static_cast<std::size_t>(row)];
-    const float* cosine = rope.cos.row(position);
-    const float* sine = rope.sin.row(position);
-    for (int head = 0; head < heads; ++head) {
-      float* channels = x.row(row) + head * width;
+  run_shares(executor.pool(), x.rows * heads, x.rows * x.columns * kSlow, [&](Share share) {
+    for (std::int64_t i = share.first; i < share.last; ++i) {
+      const std::int64_t row = i / heads, position = positions[static_cast<std::size_t>(row)];
+      float* channels = x.row(row) + i % heads * width;
       if (!weight.empty()) table.rms_norm(channels, weight.data(), epsilon, width, channels);
-      table.rotate(channels, cosine, sine, half);
+      table.rotate(channels, rope.cos.row(position), rope.sin.row(position), half);
     }
   });
 }
@@ -49,8 +54,14 @@ void norm_and_rotate(Executor& executor, tensor::MatrixView<float> x, int heads,
 void silu_multiply(Executor& executor, tensor::MatrixView<const float> gate_up, tensor::MatrixView<float> y) {
   OUTRIDER_CHECK(gate_up.rows == y.rows && gate_up.columns == 2 * y.columns);
   const KernelTable& table = executor.table();
-  for_each_row(executor, y.rows, y.columns, [&](std::int64_t row) {
-    table.silu_multiply(gate_up.row(row), gate_up.row(row) + y.columns, y.columns, y.row(row));
+  const std::int64_t pieces = (y.columns + kPieceColumns - 1) / kPieceColumns;
+  run_shares(executor.pool(), y.rows * pieces, y.rows * y.columns * kSlow, [&](Share share) {
+    for (std::int64_t i = share.first; i < share.last; ++i) {
+      const std::int64_t row = i / pieces, column = i % pieces * kPieceColumns;
+      const float* gate = gate_up.row(row) + column;
+      table.silu_multiply(gate, gate + y.columns, std::min(kPieceColumns, y.columns - column),
+                          y.row(row) + column);
+    }
   });
 }
 

@@ -32,6 +32,9 @@ struct ProductKernel {
   std::int64_t (*row_bytes)(std::int64_t inputs);
   void (*pack)(const float* const* rows, int row_count, std::int64_t inputs, std::byte* out);
   void (*tile)(const TileArgs&);
+  // Inputs that begin at a multiple of this may be packed apart, at row_count * row_bytes(where they begin);
+  // 0: not.
+  std::int64_t pack_unit;
 };
 
 // Rows of one sequence (equal block tables) against one kv head. q and out point at the first of the head's

@@ -27,15 +27,28 @@ PackedRows pack_rows(Executor& executor, const ProductKernel& kernel, tensor::Ma
   const std::int64_t row_bytes = kernel.row_bytes(x.columns);
   std::byte* data = executor.scratch(kPackedSlot, static_cast<std::size_t>(x.rows * row_bytes));
   const TileSplit split = split_tiles(x.rows, kernel.tile_rows);
-  run_shares(executor.pool(), split.tiles, x.rows * x.columns, [&](Share share) {
-    for (std::int64_t tile = share.first; tile < share.last; ++tile) {
-      const Share rows = split.rows_of(tile);
-      const float* pointers[kTileRowsMax];
-      for (std::int64_t r = rows.first; r < rows.last; ++r) pointers[r - rows.first] = x.row(r);
-      kernel.pack(pointers, static_cast<int>(rows.last - rows.first), x.columns,
-                  data + rows.first * row_bytes);
-    }
-  });
+  // Inputs [inputs.first, inputs.last) of a tile's rows.
+  const auto pack = [&](Share rows, Share inputs) {
+    const float* pointers[kTileRowsMax];
+    const std::int64_t count = rows.last - rows.first;
+    for (std::int64_t r = rows.first; r < rows.last; ++r) pointers[r - rows.first] = x.row(r) + inputs.first;
+    kernel.pack(pointers, static_cast<int>(count), inputs.last - inputs.first,
+                data + rows.first * row_bytes + count * kernel.row_bytes(inputs.first));
+  };
+  const std::int64_t unit = kernel.pack_unit, elements = x.rows * x.columns;
+  if (split.tiles < executor.pool().thread_count() && unit > 0) {
+    // Too few tiles for every thread: their inputs are shared out.
+    run_shares(executor.pool(), ceil_divide(x.columns, unit), elements, [&](Share units) {
+      const Share inputs{units.first * unit, std::min(units.last * unit, x.columns)};
+      if (inputs.first >= inputs.last) return;
+      for (std::int64_t tile = 0; tile < split.tiles; ++tile) pack(split.rows_of(tile), inputs);
+    });
+  } else {
+    run_shares(executor.pool(), split.tiles, elements, [&](Share tiles) {
+      for (std::int64_t tile = tiles.first; tile < tiles.last; ++tile)
+        pack(split.rows_of(tile), {0, x.columns});
+    });
+  }
   return {data, row_bytes, x.rows, split};
 }
 

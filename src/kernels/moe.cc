@@ -19,6 +19,7 @@ constexpr std::int64_t kBytesInRows = 8;
 struct Tile {
   std::int32_t expert;
   std::int32_t first, count;  // places in the order of experts
+  const std::byte* packed;    // its rows, as the product at hand takes them
 };
 
 // (row, slot) pairs ordered by expert, then row. `place_of[pair]` is where a pair stands in that order, pairs
@@ -70,7 +71,7 @@ Grouping group_pairs(Executor& executor, tensor::MatrixView<const std::int32_t> 
       const Share rows = split.rows_of(tile);
       g.tiles[g.tile_count++] = {static_cast<std::int32_t>(e),
                                  g.starts[e] + static_cast<std::int32_t>(rows.first),
-                                 static_cast<std::int32_t>(rows.last - rows.first)};
+                                 static_cast<std::int32_t>(rows.last - rows.first), nullptr};
     }
   }
   return g;
@@ -85,19 +86,18 @@ struct ExpertProduct {
   const Grouping* grouping;
   std::span<const ExpertWeights> experts;
   PackedMatrix ExpertWeights::*matrix;
-  const std::byte* packed;
   float* out;  // [pairs][outputs]
   std::int64_t inputs, outputs;
 
   void run_panels(std::int64_t first_tile, std::int64_t last_tile, Share panels) const {
     const PackedMatrix& weights =
         experts[static_cast<std::size_t>(grouping->tiles[first_tile].expert)].*matrix;
-    const std::int64_t bytes = panel_bytes(weights.format(), inputs), row_bytes = kernel->row_bytes(inputs);
+    const std::int64_t bytes = panel_bytes(weights.format(), inputs);
     for (std::int64_t panel = panels.first; panel < panels.last; ++panel) {
       for (std::int64_t t = first_tile; t < last_tile; ++t) {
         const Tile& tile = grouping->tiles[t];
         kernel->tile({.panel = weights.data() + panel * bytes,
-                      .rows = packed + tile.first * row_bytes,
+                      .rows = tile.packed,
                       .inputs = inputs,
                       .row_count = tile.count,
                       .columns = columns_of(panel, outputs),
@@ -209,8 +209,11 @@ void moe_mlp(Executor& executor, tensor::MatrixView<const float> x, std::span<co
   }
   const std::int64_t pairs = grouping.pair_count, k = ids.columns;
   const std::int64_t first_bytes = first.row_bytes(hidden), second_bytes = second.row_bytes(width);
-  std::byte* packed =
-      executor.scratch(kPackedSlot, static_cast<std::size_t>(pairs * std::max(first_bytes, second_bytes)));
+  // Rows of x one by one, then pairs.
+  std::byte* row_memory = executor.scratch(
+      kPackedSlot,
+      static_cast<std::size_t>(x.rows * first_bytes + pairs * std::max(first_bytes, second_bytes)));
+  std::byte* packed = row_memory + x.rows * first_bytes;
   float* gate_up = reinterpret_cast<float*>(
       executor.scratch(kGateUpSlot, static_cast<std::size_t>(pairs * 2 * width) * sizeof(float)));
   float* down = reinterpret_cast<float*>(
@@ -218,20 +221,32 @@ void moe_mlp(Executor& executor, tensor::MatrixView<const float> x, std::span<co
   ThreadPool& pool = executor.pool();
   const int threads = pool.thread_count();
 
-  run_shares(pool, grouping.tile_count, pairs * hidden, [&](Share share) {
-    for (std::int64_t t = share.first; t < share.last; ++t) {
-      const Tile& tile = grouping.tiles[t];
+  // Most tiles of a few rows hold one row, which is the same for all its experts: it is packed once.
+  run_shares(pool, x.rows + grouping.tile_count, (x.rows + pairs) * hidden, [&](Share share) {
+    for (std::int64_t i = share.first; i < share.last; ++i) {
       const float* rows[kTileRowsMax];
-      for (std::int32_t i = 0; i < tile.count; ++i) rows[i] = x.row(grouping.pair_at[tile.first + i] / k);
+      if (i < x.rows) {
+        rows[0] = x.row(i);
+        first.pack(rows, 1, hidden, row_memory + i * first_bytes);
+        continue;
+      }
+      Tile& tile = grouping.tiles[i - x.rows];
+      if (tile.count == 1) {
+        tile.packed = row_memory + grouping.pair_at[tile.first] / k * first_bytes;
+        continue;
+      }
+      tile.packed = packed + tile.first * first_bytes;
+      for (std::int32_t j = 0; j < tile.count; ++j) rows[j] = x.row(grouping.pair_at[tile.first + j] / k);
       first.pack(rows, tile.count, hidden, packed + tile.first * first_bytes);
     }
   });
-  const ExpertProduct gate_up_product{&first, &grouping, experts, &ExpertWeights::gate_up,
-                                      packed, gate_up,   hidden,  2 * width};
+  const ExpertProduct gate_up_product{&first,  &grouping, experts,  &ExpertWeights::gate_up,
+                                      gate_up, hidden,    2 * width};
   pool.run([&](int thread) { gate_up_product.run(thread, threads); });
   run_shares(pool, grouping.tile_count, pairs * width, [&](Share share) {
     for (std::int64_t t = share.first; t < share.last; ++t) {
-      const Tile& tile = grouping.tiles[t];
+      Tile& tile = grouping.tiles[t];
+      tile.packed = packed + tile.first * second_bytes;
       const float* rows[kTileRowsMax];
       for (std::int32_t i = 0; i < tile.count; ++i) {
         float* gate = gate_up + (tile.first + i) * 2 * width;
@@ -241,8 +256,7 @@ void moe_mlp(Executor& executor, tensor::MatrixView<const float> x, std::span<co
       second.pack(rows, tile.count, width, packed + tile.first * second_bytes);
     }
   });
-  const ExpertProduct down_product{&second, &grouping, experts, &ExpertWeights::down,
-                                   packed,  down,      width,   hidden};
+  const ExpertProduct down_product{&second, &grouping, experts, &ExpertWeights::down, down, width, hidden};
   pool.run([&](int thread) { down_product.run(thread, threads); });
   const std::int64_t blocks = ceil_divide(hidden, kCombineColumns);
   run_shares(pool, x.rows * blocks, pairs * hidden, [&](Share share) {

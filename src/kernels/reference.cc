@@ -244,14 +244,14 @@ std::int64_t dot_burst(DotKind kind, std::int64_t rounds) {
   return rounds * kSums * 2;
 }
 
-constexpr ProductKernel kFloat{kTileRowsMax, float_row_bytes, pack_float, tile_f32};
-constexpr ProductKernel kFloatRounded{kTileRowsMax, float_row_bytes, pack_rounded, tile_f32};
-constexpr ProductKernel kBf16{kTileRowsMax, float_row_bytes, pack_float, tile_bf16};
-constexpr ProductKernel kBf16Rounded{kTileRowsMax, float_row_bytes, pack_rounded, tile_bf16};
+constexpr ProductKernel kFloat{kTileRowsMax, float_row_bytes, pack_float, tile_f32, 0};
+constexpr ProductKernel kFloatRounded{kTileRowsMax, float_row_bytes, pack_rounded, tile_f32, 0};
+constexpr ProductKernel kBf16{kTileRowsMax, float_row_bytes, pack_float, tile_bf16, 0};
+constexpr ProductKernel kBf16Rounded{kTileRowsMax, float_row_bytes, pack_rounded, tile_bf16, 0};
 constexpr ProductKernel kInt8{kTileRowsMax, quantised_row_bytes, pack_quantised,
-                              tile_quantised<int8_weight, kInt8GroupBytes>};
+                              tile_quantised<int8_weight, kInt8GroupBytes>, 0};
 constexpr ProductKernel kInt4{kTileRowsMax, quantised_row_bytes, pack_quantised,
-                              tile_quantised<int4_weight, kInt4GroupBytes>};
+                              tile_quantised<int4_weight, kInt4GroupBytes>, 0};
 
 constexpr KernelTable kReference{
     .products = {{kFloat, kFloatRounded}, {kBf16, kBf16Rounded}, {kInt8, kInt8}, {kInt4, kInt4}},
