@@ -13,6 +13,9 @@ namespace outrider::checkpoint {
 namespace {
 
 constexpr std::size_t kQuantiles = 4096;
+using Quantiles = std::array<tensor::Bf16, kQuantiles>;
+
+constexpr double kDeviation = 0.02, kQuietDeviation = 0.0002;
 
 // The number below which a standard normal falls with probability p, by bisection: made once, exactness is
 // cheap.
@@ -27,16 +30,23 @@ double normal_quantile(double p) {
 
 // Equally likely values: drawing one of them at random is a draw from the normal distribution, cut at its
 // ends.
-const std::array<tensor::Bf16, kQuantiles>& quantiles() {
-  static const std::array<tensor::Bf16, kQuantiles> table = [] {
-    std::array<tensor::Bf16, kQuantiles> values{};
-    for (std::size_t i = 0; i < kQuantiles; ++i) {
-      const double p = (static_cast<double>(i) + 0.5) / kQuantiles;
-      values[i] = tensor::to_bf16(static_cast<float>(0.02 * normal_quantile(p)));
-    }
-    return values;
-  }();
-  return table;
+Quantiles make_quantiles(double deviation) {
+  Quantiles values{};
+  for (std::size_t i = 0; i < kQuantiles; ++i) {
+    const double p = (static_cast<double>(i) + 0.5) / kQuantiles;
+    values[i] = tensor::to_bf16(static_cast<float>(deviation * normal_quantile(p)));
+  }
+  return values;
+}
+
+const Quantiles& quantiles(bool quiet) {
+  static const Quantiles usual = make_quantiles(kDeviation), small = make_quantiles(kQuietDeviation);
+  return quiet ? small : usual;
+}
+
+// What adds to the residual stream.
+bool is_output_projection(std::string_view name) {
+  return name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight");
 }
 
 // The output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): philox would take ten times as long,
@@ -56,8 +66,7 @@ std::uint64_t key_of(std::string_view name, std::uint64_t seed) {
   return std::uint64_t{words[0]} << 32 | words[1];
 }
 
-void fill_normal(tensor::Bf16* out, std::size_t count, std::uint64_t key) {
-  const auto& table = quantiles();
+void fill_normal(tensor::Bf16* out, std::size_t count, std::uint64_t key, const Quantiles& table) {
   constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15u;
   constexpr std::size_t kPerWord = 4;
   for (std::size_t i = 0; i < count; i += kPerWord) {
@@ -81,6 +90,7 @@ void fill_integers(const TensorSpec& spec, tensor::Dtype dtype, std::int64_t dra
 DummyWeights::DummyWeights(const std::vector<TensorSpec>& specs, std::uint64_t seed) : seed_(seed) {
   for (const TensorSpec& spec : specs) {
     if (spec.optional) continue;
+    if (spec.name.find(".experts.") != std::string::npos) has_experts_ = true;
     if (spec.name.ends_with("d2t") && !spec.shape.empty()) draft_vocabulary_ = spec.shape[0];
     specs_.emplace(spec.name, spec);
   }
@@ -108,7 +118,8 @@ base::Result<HeldTensor> DummyWeights::tensor(std::string_view name) const {
     if (is_gain) {
       std::fill_n(values.as<tensor::Bf16>(), count, tensor::to_bf16(1.0f));
     } else if (!spec.name.ends_with("bias")) {
-      fill_normal(values.as<tensor::Bf16>(), count, key_of(name, seed_));
+      fill_normal(values.as<tensor::Bf16>(), count, key_of(name, seed_),
+                  quantiles(has_experts_ && is_output_projection(name)));
     }
     if (dtype == tensor::Dtype::F32) {
       held.storage = tensor::Buffer(count * sizeof(float));

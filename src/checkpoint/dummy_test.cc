@@ -51,6 +51,23 @@ TEST(DummyWeights, AreNormalWithDeviationTwoHundredths) {
   EXPECT_NEAR(fourth / count, 3, 0.1);  // a normal distribution's
 }
 
+TEST(DummyWeights, AddLittleToTheStreamWhereThereAreExpertsAndOnlyThere) {
+  const auto deviation_of = [](const DummyWeights& weights, std::string_view name) {
+    double squares = 0;
+    const std::vector<float> values = floats_of(*weights.tensor(name));
+    for (const float value : values) squares += static_cast<double>(value) * static_cast<double>(value);
+    return std::sqrt(squares / static_cast<double>(values.size()));
+  };
+  std::vector<TensorSpec> list = {{.name = "l.self_attn.o_proj.weight", .shape = {300, 100}, .dtype = {}},
+                                  {.name = "l.self_attn.q_proj.weight", .shape = {300, 100}, .dtype = {}}};
+  EXPECT_NEAR(deviation_of(DummyWeights(list, 1), list[0].name), 0.02, 0.0005);
+  list.push_back({.name = "l.mlp.experts.0.down_proj.weight", .shape = {300, 100}, .dtype = {}});
+  const DummyWeights weights(list, 1);
+  EXPECT_NEAR(deviation_of(weights, list[0].name), 0.0002, 0.000005);
+  EXPECT_NEAR(deviation_of(weights, list[1].name), 0.02, 0.0005);
+  EXPECT_NEAR(deviation_of(weights, list[2].name), 0.0002, 0.000005);
+}
+
 TEST(DummyWeights, DependOnSeedAndNameAlone) {
   const DummyWeights weights(specs(), 1);
   const auto first = floats_of(*weights.tensor("w"));
