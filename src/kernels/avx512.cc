@@ -39,18 +39,29 @@ namespace {
 constexpr int kFloatRows = 12;
 constexpr int kQuantisedRows = 12;
 
-// How far ahead of use weights are asked for.
-constexpr std::int64_t kPrefetchBytes = 8192;
+// How far ahead of use weights are asked for. Where few products are done a line, the memory sets the pace,
+// and one distance streams best; where many are, lines that are asked for in two steps, into the second level
+// and then into the first, come in time instead of by fits and starts (docs/decisions/packed-weights.md).
+constexpr std::int64_t kPrefetchBytes = 8192, kNearBytes = 2048, kFarBytes = 12288;
+constexpr int kManyProducts = 6;
 
+template <int ProductsALine = 1>
 inline void prefetch(const std::byte* at) {
-  _mm_prefetch(reinterpret_cast<const char*>(at + kPrefetchBytes), _MM_HINT_T0);
+  const char* from = reinterpret_cast<const char*>(at);
+  if constexpr (ProductsALine >= kManyProducts) {
+    _mm_prefetch(from + kNearBytes, _MM_HINT_T0);
+    _mm_prefetch(from + kFarBytes, _MM_HINT_T1);
+  } else {
+    _mm_prefetch(from + kPrefetchBytes, _MM_HINT_T0);
+  }
 }
 
 inline __m512i load_bytes(const std::byte* from) { return _mm512_load_si512(from); }
 
 // Weights come through here: each line is asked for once, evenly spread between the loads.
+template <int ProductsALine>
 inline __m512i load_weights(const std::byte* from) {
-  prefetch(from);
+  prefetch<ProductsALine>(from);
   return load_bytes(from);
 }
 
@@ -137,7 +148,7 @@ void tile_bf16_float(const TileArgs& args) {
   OUTRIDER_UNROLL
   for (int r = 0; r < Rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
   for (std::int64_t k = 0; k < args.inputs; k += 2, weights += 128, x += 2 * Rows) {
-    const __m512i low = load_weights(weights), high = load_weights(weights + 64);
+    const __m512i low = load_weights<2 * Rows>(weights), high = load_weights<2 * Rows>(weights + 64);
     const __m512 low_even = even_inputs(low), high_even = even_inputs(high);
     const __m512 low_odd = odd_inputs(low), high_odd = odd_inputs(high);
     OUTRIDER_UNROLL
@@ -176,7 +187,8 @@ void tile_bf16(const TileArgs& args) {
   OUTRIDER_UNROLL
   for (int r = 0; r < Rows; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_ps();
   for (std::int64_t k = 0; k < args.inputs; k += 2, weights += 128, x += Rows) {
-    const __m512bh low = (__m512bh)load_weights(weights), high = (__m512bh)load_weights(weights + 64);
+    const __m512bh low = (__m512bh)load_weights<Rows>(weights),
+                   high = (__m512bh)load_weights<Rows>(weights + 64);
     OUTRIDER_UNROLL
     for (int r = 0; r < Rows; ++r) {
       const __m512bh xr = (__m512bh)_mm512_set1_epi32(x[r]);
