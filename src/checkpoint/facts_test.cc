@@ -229,5 +229,61 @@ TEST(Facts, EveryPublishedShapeComesOutOfItsConfig) {
   }
 }
 
+Facts patched(const std::string& name, const std::string& patch) {
+  Json config = read_json(test_data("plan/configs") / name / "config.json");
+  base::apply_merge_patch(config, *base::parse_json(patch, "patch"));
+  return parse_ok(config);
+}
+
+// Sizes are known where the family lists codes and scales; a format that it lists as plain tensors says so.
+TEST(Facts, SizesOfAFormatAreKnownOnlyWhereItsTensorsAreListed) {
+  const std::string blocks =
+      R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]}})";
+  struct Row {
+    const char *name, *patch;
+    bool known;
+  };
+  const Row rows[] = {
+      {"qwen3-8b", blocks.c_str(), true},
+      {"qwen3-30b-a3b", blocks.c_str(), true},
+      {"deepseek-v3", "{}", true},
+      {"gpt-oss-120b", "{}", true},
+      {"kimi-k3", "{}", true},
+      {"qwen3.5-35b-a3b", blocks.c_str(), false},
+      {"gemma-4-31b", blocks.c_str(), false},
+      {"gpt-oss-120b", R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]}})",
+       false},
+      {"qwen3-8b", R"({"quantization_config":{"quant_method":"awq","bits":4}})", false}};
+  for (const Row& row : rows) {
+    const Facts facts = patched(row.name, row.patch);
+    ASSERT_TRUE(facts.model.quantisation.has_value()) << row.name;
+    EXPECT_EQ(facts.model.quantisation->sizes_known, row.known) << row.name << row.patch;
+  }
+  // One byte a weight and one scale a block, where they are listed: a dense model of 8 billion.
+  const Facts plain = facts_of("qwen3-8b"), fp8 = patched("qwen3-8b", blocks);
+  const auto bytes = [](const Facts& facts, const std::string& ending) {
+    std::int64_t sum = 0;
+    for (const TensorGroup& group : facts.tensors) {
+      if (group.name.find("layers.0.") != std::string::npos && group.name.ends_with(ending))
+        sum += group.bytes();
+    }
+    return sum;
+  };
+  EXPECT_EQ(bytes(plain, "gate_proj.weight"), std::int64_t{2} * 12288 * 4096);
+  EXPECT_EQ(bytes(fp8, "gate_proj.weight"), std::int64_t{1} * 12288 * 4096);
+  EXPECT_EQ(bytes(fp8, "gate_proj.weight_scale_inv"), std::int64_t{4} * (12288 / 128) * (4096 / 128));
+}
+
+TEST(Facts, PositionsGoOnToYarnsLength) {
+  EXPECT_EQ(facts_of("qwen3-32b").model.positions_max, 40960);
+  EXPECT_EQ(
+      patched(
+          "qwen3-32b",
+          R"({"rope_scaling":{"rope_type":"yarn","factor":4.0,"original_max_position_embeddings":32768}})")
+          .model.positions_max,
+      131072);
+  EXPECT_EQ(facts_of("deepseek-v3").model.positions_max, 163840);  // 40 times 4096, as its key says
+}
+
 }  // namespace
 }  // namespace outrider::checkpoint

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/flags.h"
 #include "base/mapped_file.h"
 #include "base/strings.h"
 #include "checkpoint/checkpoint.h"
@@ -39,6 +40,21 @@ std::vector<std::string> index_names(const std::string& model) {
   for (const auto& [name, shard] : *map->object()) names.push_back(name);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+// Ranks in the names of a folder cut by rank: "model-rank-7-part-0.safetensors".
+std::optional<std::int64_t> ranks_of_shards(const std::string& model) {
+  constexpr std::string_view kBegin = "model-rank-";
+  std::error_code ec;
+  std::optional<std::int64_t> ranks;
+  for (fs::directory_iterator at(model, ec), end; !ec && at != end; at.increment(ec)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with(kBegin) || !name.ends_with(".safetensors")) continue;
+    const std::size_t dash = name.find('-', kBegin.size());
+    const auto rank = base::parse_integer(std::string_view(name).substr(kBegin.size(), dash - kBegin.size()));
+    if (rank && *rank >= 0 && *rank < 4096) ranks = std::max(ranks.value_or(0), *rank + 1);
+  }
+  return ranks;
 }
 
 // Which rule a faulty key of a config breaks.
@@ -142,6 +158,8 @@ PlanInputs read_plan_inputs(plan::CommandLine& command) {
     if (whole && intent.engine == plan::Engine::Vllm)
       facts.draft = read_role("draft", *intent.draft->model, true, nullptr, inputs.problems);
   }
+  facts.target_sharded_for = ranks_of_shards(intent.model);
+  if (intent.draft && intent.draft->model) facts.draft_sharded_for = ranks_of_shards(*intent.draft->model);
   if (target) {
     facts.target = std::move(*target);
     inputs.facts = std::move(facts);

@@ -204,6 +204,7 @@ constexpr Command kCommands[] = {
      "vllm serve @kimi-k3 -tp 8 -pp 2 -sc "
      "{\"method\":\"dspark\",\"model\":\"@k3-dspark-mla\",\"num_speculative_tokens\":7,\"draft_load_config\":"
      "{\"load_format\":\"fastsafetensors\"}}"},
+    {"F4", "vllm", "vllm serve %sharded -tp 4 --load-format sharded_state"},
     {"F5", "vllm",
      "vllm serve @kimi-k3 -tp 8 --load-format tensorizer -sc "
      "{\"method\":\"dspark\",\"model\":\"@k3-dspark-mla\",\"num_speculative_tokens\":7,\"draft_load_config\":"
@@ -272,6 +273,10 @@ class PlanRefusals : public ::testing::Test {
       write(folder_ / patched.name / "config.json", replaced(*text, patched.from, patched.to));
     }
     for (const TextFile& file : kFiles) write(folder_ / file.name, file.text);
+    const auto config = base::read_text_file(configs_ + "qwen3-8b/config.json");
+    write(folder_ / "sharded" / "config.json", *config);
+    for (const char* rank : {"0", "1"})
+      write(folder_ / "sharded" / ("model-rank-" + std::string(rank) + "-part-0.safetensors"), "");
   }
   void TearDown() override { fs::remove_all(folder_); }
   static void write(const fs::path& path, const std::string& text) {

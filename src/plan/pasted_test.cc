@@ -1,6 +1,8 @@
 // What people paste: one text or words, with everything that a terminal, a script or a chat puts around it.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "plan/command_line.h"
 #include "plan/serve_yaml.h"
 #include "plan/shell_words.h"
@@ -110,6 +112,90 @@ TEST(ServeYaml, FaultsOfAFileAreTold) {
     bomb += "]}\n";
   }
   EXPECT_LT(parse_serve_yaml(bomb, problems).size(), 100u);
+}
+
+// Any text gives words or problems, twice the same, and never ends the program.
+TEST(Pasted, AnyTextIsReadWithoutHarm) {
+  std::mt19937_64 random(20260817);
+  const std::vector<std::string> pieces = {"vllm",
+                                           "serve",
+                                           " ",
+                                           "\n",
+                                           "\\\n",
+                                           "\\",
+                                           "'",
+                                           "\"",
+                                           "{",
+                                           "}",
+                                           ":",
+                                           ",",
+                                           "=",
+                                           "-",
+                                           "--",
+                                           "-sc",
+                                           "-tp",
+                                           "-O",
+                                           "-cc.a+",
+                                           "--no-",
+                                           "--speculative-config",
+                                           "--eplb-config",
+                                           "--eplb-config.",
+                                           "--speculative-config..x",
+                                           "--spec-tokens",
+                                           "method",
+                                           "8",
+                                           "-1",
+                                           "8k",
+                                           "1e999",
+                                           "nan",
+                                           "\u201c",
+                                           "\u2019",
+                                           "\xe2\x80",
+                                           "\xff",
+                                           "#",
+                                           ";",
+                                           "|",
+                                           "&",
+                                           "2>&1",
+                                           "> f",
+                                           "A=",
+                                           "=",
+                                           "docker",
+                                           "run",
+                                           "vllm/vllm-openai",
+                                           "-e",
+                                           "python3",
+                                           "-m",
+                                           "--model",
+                                           "--api-key",
+                                           "--hf-token",
+                                           "--enable-eplb",
+                                           "m",
+                                           "[",
+                                           "]",
+                                           "null",
+                                           "--attention-config",
+                                           "{\"backend\":1}",
+                                           "--model-loader-extra-config",
+                                           "--load-format",
+                                           "runai_streamer"};
+  for (int round = 0; round < 1200; ++round) {
+    Words typed(1 + random() % 3);
+    for (std::string& word : typed) {
+      const std::uint64_t count = random() % 14;
+      for (std::uint64_t i = 0; i < count; ++i) word += pieces[random() % pieces.size()];
+    }
+    if (round % 2 == 0) typed.insert(typed.begin(), {"vllm", "serve", "m"});
+    const PastedCommand pasted = parse_pasted(typed);
+    for (const Engine engine : {Engine::Outrider, Engine::Vllm, Engine::Trtllm}) {
+      const CommandLine first = parse_command_line(pasted.rest, engine, pasted.environment);
+      const CommandLine again = parse_command_line(pasted.rest, engine, pasted.environment);
+      EXPECT_EQ(first.problems, again.problems);
+      for (const Problem& problem : first.problems) EXPECT_FALSE(problem.remedy.empty()) << problem.message;
+    }
+    std::vector<Problem> problems;
+    parse_serve_yaml(typed.back(), problems);
+  }
 }
 
 }  // namespace

@@ -152,6 +152,8 @@ struct ModelsFacts {
   std::optional<checkpoint::Facts> draft;
   bool draft_is_target = false;  // the drafter's path is the target's
   std::vector<StrayOverride> stray_overrides = {};
+  // Tensor ranks that a folder's files were cut for, where they are cut (vLLM's sharded_state).
+  std::optional<std::int64_t> target_sharded_for = {}, draft_sharded_for = {};
 };
 
 base::Result<Plan, PlanRefusal> plan(const Intent& intent, const ModelsFacts& facts, const Machine& machine);

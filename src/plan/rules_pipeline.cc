@@ -76,6 +76,19 @@ void check_f3(const Question& q, Reporter& out) {
   }
 }
 
+void check_f4(const Question& q, Reporter& out) {
+  for_roles(q, [&](const RoleCase& role) {
+    const bool drafter = role.name == "draft";
+    const auto& cut_for =
+        drafter && !q.view->inside_target ? q.facts.draft_sharded_for : q.facts.target_sharded_for;
+    const std::int64_t tp = role.settings.tensor_parallel_size;
+    if (role.settings.load_format != "sharded_state" || !cut_for || *cut_for == tp) return;
+    out.refuse(role.field("tensor_parallel_size"), text(tp),
+               role.says("checkpoint sharded for tp=" + text(*cut_for) + ", running tp=" + text(tp)),
+               "run it with tensor_parallel_size=" + text(*cut_for) + ", or shard it anew");
+  });
+}
+
 void check_f5(const Question& q, Reporter& out) {
   const auto asked = asked_draft_loader(q.intent);
   if (!asked || !q.view || q.view->inside_target) return;
@@ -172,10 +185,13 @@ constexpr Rule kRules[] = {
      .vllm = "vllm#55337, vllm#50959",
      .check = check_f3},
     {.id = "F4",
-     .engines = kAllEngines,
-     .verdict = Verdict::ElseWhere,
+     .engines = kOthers,
+     .verdict = Verdict::Refuse,
      .condition = "a checkpoint sharded for another tensor size",
-     .reason = "While loading: shards are named by rank."},
+     .reason =
+         "Its files are named by rank: model-rank-0-part-0.safetensors. Outrider cuts whole files itself.",
+     .vllm = "Could not find checkpoint files, only pre-sharded checkpoints are currently supported",
+     .check = check_f4},
     {.id = "F5",
      .engines = kOthers,
      .verdict = Verdict::Refuse,
@@ -215,7 +231,8 @@ constexpr Rule kRules[] = {
      .engines = kAllEngines,
      .verdict = Verdict::ElseWhere,
      .condition = "idle ranks with another shape of step",
-     .reason = "By construction."},
+     .reason =
+         "By construction: every rank runs the one step that it receives, with or without rows of its own."},
     {.id = "I4",
      .engines = kAllEngines,
      .verdict = Verdict::ElseWhere,
@@ -230,7 +247,7 @@ constexpr Rule kRules[] = {
      .engines = kAllEngines,
      .verdict = Verdict::ElseWhere,
      .condition = "idle ranks that veto speculation",
-     .reason = "By construction."},
+     .reason = "By construction: the count is chosen by rows that exist, once for all ranks."},
 };
 
 }  // namespace
