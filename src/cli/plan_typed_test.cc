@@ -110,6 +110,11 @@ constexpr Typed kRefusals[] = {
     {"vllm serve @kimi-k2 -tp 8 -dcp 8 -sc '{\"method\":\"eagle3\",\"model\":\"@eagle3-kimi-k2\","
      "\"num_speculative_tokens\":3}'",
      "C1 draft.decode_context_parallel_size"},
+    {"vllm serve @dspark-qwen3-8b-block7", "CONFIG target.model"},
+    {"VLLM_DP_SIZE=two vllm serve @llama-3.1-8b", "CLI target.data_parallel_size"},
+    {"vllm serve @deepseek-v3 -tp 8 -sc '{\"method\":\"mtp\",\"num_speculative_tokens\":1,"
+     "\"num_speculative_tokens_per_batch_size\":[[1,8]]}'",
+     "JSON draft.num_speculative_tokens_per_batch_size"},
     {"vllm serve @qwen3-14b -tp 4 -q nf4", "CLI target.quantization"},
     {"vllm serve @llama-3.1-8b -tp two -pp 1.5",
      "CLI target.tensor_parallel_size;CLI target.pipeline_parallel_size"},

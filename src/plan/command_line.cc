@@ -1,5 +1,7 @@
 #include "plan/command_line.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "plan/ask_reader.h"
 #include "plan/ask_values.h"
@@ -31,6 +33,25 @@ void read_spec_flags(AskReader& reader, const base::FlagValues& values, std::opt
   }
 }
 
+// Entries of [first batch size, last batch size, drafts].
+void check_batch_sizes(AskReader& reader, AskedDraft& asked) {
+  auto& entries = asked.num_speculative_tokens_per_batch_size;
+  if (!entries) return;
+  const auto is_entry = [](const Json& entry) {
+    const Json::Array* numbers = entry.array();
+    return numbers != nullptr && numbers->size() == 3 &&
+           std::all_of(numbers->begin(), numbers->end(),
+                       [](const Json& one) { return one.integer() != nullptr; });
+  };
+  if (entries->array() != nullptr &&
+      std::all_of(entries->array()->begin(), entries->array()->end(), is_entry))
+    return;
+  reader.problem("JSON", "draft.num_speculative_tokens_per_batch_size", entries->excerpt(),
+                 "draft.num_speculative_tokens_per_batch_size must list [first batch size, last, drafts]",
+                 "write it as [[1,8,5],[9,64,2]]");
+  entries.reset();
+}
+
 void read_speculative(AskReader& reader, const base::FlagValues& values, CommandLine& out) {
   std::optional<Json> object = reader.json().read(values, "--speculative-config", "speculative_config");
   read_spec_flags(reader, values, object);
@@ -42,6 +63,7 @@ void read_speculative(AskReader& reader, const base::FlagValues& values, Command
     reader.problem("B6", "speculative_config.tensor_parallel_size", trap->excerpt(),
                    "draft: tensor_parallel_size is not a key here", "use draft_tensor_parallel_size");
   }
+  check_batch_sizes(reader, asked);
   // vLLM's spelling of the method where a model stands.
   if (out.intent.engine == Engine::Vllm && !asked.method &&
       (asked.model == "ngram" || asked.model == "[ngram]")) {
@@ -104,7 +126,16 @@ void read_environment(const Environment& environment, CommandLine& out) {
   if (out.intent.engine != Engine::Vllm || size == environment.end() ||
       out.intent.target.data_parallel_size.value_or(1) > 1)
     return;
-  if (const auto number = base::parse_integer(size->second)) out.intent.target.data_parallel_size = *number;
+  if (const auto number = parse_python_integer(size->second)) {
+    out.intent.target.data_parallel_size = *number;
+  } else {
+    out.problems.push_back({.rule = "CLI",
+                            .field = "target.data_parallel_size",
+                            .value = base::printable(size->second),
+                            .message = "target: VLLM_DP_SIZE must be an integer",
+                            .remedy = "correct the variable, or leave it out",
+                            .reference = ""});
+  }
 }
 
 void read_model(const base::FlagValues& values, AskReader& reader, CommandLine& out) {

@@ -27,6 +27,17 @@ void check_text_drafts(const Question& q, Reporter& out) {
   }
 }
 
+// A drafter that reads hidden states, or fills blocks, says nothing on its own.
+void check_target_kind(const Question& q, Reporter& out) {
+  const auto& drafter = q.facts.target.drafter;
+  if (!drafter || drafter->inside_target || drafter->method == checkpoint::DraftMethod::Pard ||
+      drafter->method == checkpoint::DraftMethod::DraftModel)
+    return;
+  const std::string kind(checkpoint::name_of(drafter->method));
+  out.refuse("target.model", q.intent.model, "target: the model is a drafter of kind " + kind + ", no target",
+             "give its target as the model, and it as \"model\" of --speculative-config");
+}
+
 constexpr Rule kRules[] = {
     {.id = "J1",
      .engines = kAllEngines,
@@ -90,9 +101,11 @@ constexpr Rule kRules[] = {
     {.id = "CONFIG",
      .engines = kAllEngines,
      .verdict = Verdict::Refuse,
-     .condition = "a config.json that cannot be read or has a faulty key",
+     .condition =
+         "a config.json that cannot be read, has a faulty key, or is a drafter's where a target's is meant",
      .reason = "Every fault of the file is listed, with key, value and what is allowed; the rest is judged "
-               "as far as it is known."},
+               "as far as it is known.",
+     .check = check_target_kind},
 };
 
 }  // namespace
