@@ -78,6 +78,24 @@ void for_each_tile(const PackedRows& packed, const PackedMatrix& weights, Share 
   }
 }
 
+// More tiles than this are bound by arithmetic, which threads do at the same pace; pieces would only read the
+// packed rows again.
+constexpr std::int64_t kBalancedTiles = 4;
+
+// body(thread, panels) until all panels are done.
+template <class Body>
+void share_panels(Executor& executor, const PackedRows& packed, const PackedMatrix& weights, Body body) {
+  ThreadPool& pool = executor.pool();
+  const std::int64_t panels = panel_count(weights.outputs());
+  if (pool.thread_count() == 1 || weights.outputs() * weights.inputs() <= kForkElements) {
+    body(0, Share{0, panels});
+  } else if (packed.split.tiles <= kBalancedTiles) {
+    pool.run_balanced(panels, body);
+  } else {
+    pool.run([&](int thread) { body(thread, share_of(panels, thread, pool.thread_count())); });
+  }
+}
+
 }  // namespace
 
 void linear(Executor& executor, tensor::MatrixView<const float> x, const PackedMatrix& weights,
@@ -87,16 +105,15 @@ void linear(Executor& executor, tensor::MatrixView<const float> x, const PackedM
   if (x.rows == 0) return;
   const ProductKernel& kernel = product_of(executor.table(), weights.format(), executor.arithmetic());
   const PackedRows packed = pack_rows(executor, kernel, x);
-  run_shares(
-      executor.pool(), panel_count(weights.outputs()), weights.outputs() * x.columns, [&](Share panels) {
-        for_each_tile(packed, weights, panels, [&](std::int64_t panel, std::int64_t row, TileArgs args) {
-          const std::int64_t column = panel * kPanelOutputs;
-          args.bias = bias.empty() ? nullptr : bias.data() + column;
-          args.out = y.row(row) + column;
-          args.out_stride = y.stride;
-          kernel.tile(args);
-        });
-      });
+  share_panels(executor, packed, weights, [&](int, Share panels) {
+    for_each_tile(packed, weights, panels, [&](std::int64_t panel, std::int64_t row, TileArgs args) {
+      const std::int64_t column = panel * kPanelOutputs;
+      args.bias = bias.empty() ? nullptr : bias.data() + column;
+      args.out = y.row(row) + column;
+      args.out_stride = y.stride;
+      kernel.tile(args);
+    });
+  });
 }
 
 namespace {
@@ -104,7 +121,15 @@ namespace {
 struct Best {
   float value;
   std::int32_t index;  // -1: nothing but NaN so far
+
+  // The lowest index of equals stays, in whatever order parts come.
+  void take(const Best& other) {
+    if (other.index < 0) return;
+    const bool lower = other.value == value && other.index < index;
+    if (index < 0 || other.value > value || lower) *this = other;
+  }
 };
+constexpr Best kNoBest{std::numeric_limits<float>::quiet_NaN(), -1};
 
 }  // namespace
 
@@ -117,12 +142,13 @@ void linear_argmax(Executor& executor, tensor::MatrixView<const float> x, const 
   const ProductKernel& kernel = product_of(table, weights.format(), executor.arithmetic());
   const PackedRows packed = pack_rows(executor, kernel, x);
   const int threads = executor.pool().thread_count();
+  // [thread][row] of all, then of the panels at hand.
   Best* best = reinterpret_cast<Best*>(
-      executor.scratch(kBestSlot, static_cast<std::size_t>(x.rows * threads) * sizeof(Best)));
-  executor.pool().run([&](int thread) {
-    Best* mine = best + thread * x.rows;
-    std::fill_n(mine, x.rows, Best{std::numeric_limits<float>::quiet_NaN(), -1});
-    const Share panels = share_of(panel_count(weights.outputs()), thread, threads);
+      executor.scratch(kBestSlot, static_cast<std::size_t>(2 * x.rows * threads) * sizeof(Best)));
+  std::fill_n(best, x.rows * threads, kNoBest);
+  share_panels(executor, packed, weights, [&](int thread, Share panels) {
+    Best* here = best + (threads + thread) * x.rows;
+    std::fill_n(here, x.rows, kNoBest);
     for_each_tile(packed, weights, panels, [&](std::int64_t panel, std::int64_t row, TileArgs args) {
       alignas(64) float sums[kTileRowsMax * kPanelOutputs];
       args.out = sums;
@@ -130,17 +156,14 @@ void linear_argmax(Executor& executor, tensor::MatrixView<const float> x, const 
       kernel.tile(args);
       for (int r = 0; r < args.row_count; ++r) {
         table.argmax(sums + r * kPanelOutputs, args.columns, static_cast<std::int32_t>(panel * kPanelOutputs),
-                     &mine[row + r].value, &mine[row + r].index);
+                     &here[row + r].value, &here[row + r].index);
       }
     });
+    for (std::int64_t r = 0; r < x.rows; ++r) best[thread * x.rows + r].take(here[r]);
   });
-  // Threads hold rising panels, so that the first of equals is the lowest index.
   for (std::int64_t r = 0; r < x.rows; ++r) {
     Best winner = best[r];
-    for (int thread = 1; thread < threads; ++thread) {
-      const Best& other = best[thread * x.rows + r];
-      if (other.index >= 0 && (winner.index < 0 || other.value > winner.value)) winner = other;
-    }
+    for (int thread = 1; thread < threads; ++thread) winner.take(best[thread * x.rows + r]);
     index[static_cast<std::size_t>(r)] = std::max(winner.index, 0);
     value[static_cast<std::size_t>(r)] = winner.value;
   }

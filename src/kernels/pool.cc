@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -57,7 +58,8 @@ struct ThreadPool::State {
   alignas(kCacheLine) std::atomic<std::uint32_t> generation{0};
   alignas(kCacheLine) std::atomic<std::uint32_t> sleepers{0};
   struct alignas(kCacheLine) Slot {
-    std::atomic<std::uint32_t> finished{0};  // the last generation this worker has completed
+    std::atomic<std::uint32_t> finished{0};                  // the last generation this worker has completed
+    alignas(kCacheLine) std::atomic<std::int64_t> taken{0};  // pieces of this thread's run
   };
   std::vector<Slot> slots;
   std::vector<std::thread> workers;
@@ -125,6 +127,20 @@ ThreadPool::~ThreadPool() {
   state_->publish();
   for (std::thread& worker : state_->workers) worker.join();
   if (state_->pinned) allow_processors(allowed_processors());
+}
+
+constexpr std::int64_t kPieces = 16;  // of a run
+
+void ThreadPool::reset_pieces() {
+  for (State::Slot& slot : state_->slots) slot.taken.store(0, std::memory_order_relaxed);
+}
+
+Share ThreadPool::take_piece(Share run, int owner) {
+  const std::int64_t left = piecewise(run), size = (left + kPieces - 1) / kPieces;
+  const std::int64_t taken =
+      state_->slots[static_cast<std::size_t>(owner)].taken.fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t first = std::min(run.last, run.last - left + taken * size);
+  return {first, std::min(run.last, first + size)};
 }
 
 void ThreadPool::run_erased(void (*call)(void*, int), void* context) {

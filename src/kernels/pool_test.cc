@@ -21,6 +21,22 @@ TEST(ThreadPool, RunsTheBodyOncePerThreadAndWaitsForAll) {
   }
 }
 
+TEST(ThreadPool, BalancedRunsDoEveryItemOnce) {
+  for (const int threads : {1, 2, 3, 5}) {
+    ThreadPool pool(threads);
+    for (const std::int64_t count : {0, 1, 2, 7, 64, 100, 1003}) {
+      for (int run = 0; run < 20; ++run) {
+        std::vector<std::atomic<int>> done(static_cast<std::size_t>(count));
+        pool.run_balanced(count, [&](int thread, Share share) {
+          ASSERT_TRUE(thread >= 0 && thread < threads);
+          for (std::int64_t i = share.first; i < share.last; ++i) ++done[static_cast<std::size_t>(i)];
+        });
+        for (const std::atomic<int>& times : done) ASSERT_EQ(times.load(), 1);
+      }
+    }
+  }
+}
+
 TEST(ThreadPool, WakesWorkersThatHaveGoneToSleep) {
   ThreadPool pool(2);
   std::atomic<int> calls{0};
