@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/inspector.h"
 #include "base/strings.h"
 #include "bench/accuracy.h"
 #include "bench/drafting.h"
@@ -22,37 +21,6 @@ const char* name_of(Part part) {
 
 bool asks_for(const Settings& settings, Part part) {
   return std::find(settings.parts.begin(), settings.parts.end(), part) != settings.parts.end();
-}
-
-// The longest sequence that any part makes.
-std::int64_t positions_needed(const Settings& settings) {
-  std::int64_t positions = settings.context + settings.decode_tokens + 1;
-  if (asks_for(settings, Part::Prefill)) {
-    for (const std::int64_t tokens : settings.prefill_tokens) positions = std::max(positions, tokens);
-  }
-  if (asks_for(settings, Part::Speculate)) {
-    positions = std::max(positions, settings.context + settings.output_tokens + 1);
-    for (const Prompt& prompt : settings.prompts) {
-      positions =
-          std::max(positions, static_cast<std::int64_t>(prompt.tokens.size()) + settings.output_tokens + 1);
-    }
-  }
-  for (const int rows : settings.verify_rows) positions = std::max(positions, settings.context + rows);
-  return positions;
-}
-
-void check_question(const Question& question, base::Inspector& inspector) {
-  const Settings& settings = question.settings;
-  const bool machine_only = settings.parts == std::vector<Part>{Part::Machine};
-  inspector.require(
-      machine_only || question.target != nullptr,
-      {.field = "--model", .found = "", .rule = "is needed for all parts but machine", .remedy = ""});
-  if (question.target == nullptr) return;
-  const std::int64_t needed = positions_needed(settings), most = question.target->shape.positions_max;
-  inspector.require(needed <= most, {.field = "--context, --rows, --prefill",
-                                     .found = std::to_string(needed) + " positions",
-                                     .rule = "the model has " + std::to_string(most),
-                                     .remedy = "ask for fewer"});
 }
 
 // Probes right before and after a part, and watches who else works meanwhile.
@@ -75,22 +43,10 @@ std::string format_text(const engine::EnginePlan& plan) {
   return plan.arithmetic == kernels::Arithmetic::Bfloat16 ? "bfloat16" : "float32";
 }
 
-// Weights that are packed are what they are packed to, whether that was asked for or not.
-base::Result<engine::EnginePlan> derive_plan(const Question& question, bool with_drafter) {
-  engine::EngineSettings engine = question.engine;
-  if (!with_drafter) engine.speculative.reset();
-  engine.sequence_tokens_max = positions_needed(question.settings);
-  std::optional<checkpoint::DrafterShape> drafter;
-  if (with_drafter && question.drafter != nullptr) drafter = question.drafter->shape;
-  OUTRIDER_TRY(engine::EnginePlan plan, engine::derive_engine_plan(engine, question.target->shape, drafter));
-  if (!plan.quantization) plan.quantization = question.target->weights->packed_quantization();
-  return plan;
-}
-
 void state_facts(const Question& question, Report& report) {
   report.facts = {{"machine", processor_name()},
-                  {"threads", std::to_string(question.engine.thread_count)},
-                  {"target", std::string(kernels::name_of(question.engine.target))}};
+                  {"threads", std::to_string(question.thread_count)},
+                  {"target", std::string(kernels::name_of(question.kernels))}};
 }
 
 void measure_target(const Subject& subject, const Listener& listener, Report& report) {
@@ -126,13 +82,12 @@ base::Result<base::Done> measure_drafter(const Question& question, const Listene
                                          const std::shared_ptr<model::Model>& model, Report& report) {
   const Settings& settings = question.settings;
   if (!asks_for(settings, Part::Draft) && !asks_for(settings, Part::Speculate)) return base::Done{};
-  OUTRIDER_TRY(const engine::EnginePlan plan, derive_plan(question, /*with_drafter=*/true));
   const DraftSubject subject{
       .target = model,
       .executor = executor,
       .probe = probe,
       .settings = settings,
-      .plan = plan,
+      .plan = *question.drafting,
       .draft_source = question.drafter ? question.drafter->weights.get() : nullptr,
       .end_tokens = settings.prompts.empty() ? std::vector<base::TokenId>{} : question.target->end_token_ids};
   if (asks_for(settings, Part::Draft)) {
@@ -153,7 +108,7 @@ bool needs_model(const Settings& settings) {
 // Everything that needs the target's weights in memory.
 base::Result<base::Done> measure_model(const Question& question, const Listener& listener, Report& report) {
   const Settings& settings = question.settings;
-  OUTRIDER_TRY(const engine::EnginePlan plan, derive_plan(question, /*with_drafter=*/false));
+  const engine::EnginePlan& plan = *question.plan;
   kernels::Executor executor(plan.target, plan.thread_count, plan.arithmetic);
   const double start = base::seconds_now();
   OUTRIDER_TRY(
@@ -166,8 +121,8 @@ base::Result<base::Done> measure_model(const Question& question, const Listener&
   report.facts.emplace_back("weight bytes", std::to_string(model->weight_bytes()));
   const MachineProbe probe(executor, settings.probe_seconds);
   {
-    const int sequences = *std::max_element(settings.verify_rows.begin(), settings.verify_rows.end());
-    TargetRun run(executor, *model, plan.cache, sequences, plan.sequence_tokens_max);
+    TargetRun run(executor, *model, plan.cache, static_cast<int>(sequences_needed(settings)),
+                  plan.sequence_tokens_max);
     run.fill(settings.context);
     measure_target({.run = run, .probe = probe, .settings = settings, .plan = plan}, listener, report);
   }
@@ -176,24 +131,51 @@ base::Result<base::Done> measure_model(const Question& question, const Listener&
 
 }  // namespace
 
+std::int64_t positions_needed(const Settings& settings) {
+  std::int64_t positions = settings.context + settings.decode_tokens + 1;
+  if (asks_for(settings, Part::Prefill)) {
+    for (const std::int64_t tokens : settings.prefill_tokens) positions = std::max(positions, tokens);
+  }
+  if (asks_for(settings, Part::Speculate)) {
+    positions = std::max(positions, settings.context + settings.output_tokens + 1);
+    for (const Prompt& prompt : settings.prompts) {
+      positions =
+          std::max(positions, static_cast<std::int64_t>(prompt.tokens.size()) + settings.output_tokens + 1);
+    }
+  }
+  for (const int rows : settings.verify_rows) positions = std::max(positions, settings.context + rows);
+  return positions;
+}
+
+std::int64_t sequences_needed(const Settings& settings) {
+  return *std::max_element(settings.verify_rows.begin(), settings.verify_rows.end());
+}
+
+base::Result<base::Done> check_positions(const Settings& settings, const checkpoint::ModelShape& shape) {
+  const std::int64_t needed = positions_needed(settings);
+  if (needed <= shape.positions_max) return base::Done{};
+  return base::refuse({.field = "--context, --rows, --prefill",
+                       .found = std::to_string(needed) + " positions",
+                       .rule = "the model has " + std::to_string(shape.positions_max),
+                       .remedy = "ask for fewer"});
+}
+
 base::Result<Report> run_bench(const Question& question, const Listener& listener) {
-  base::Inspector inspector;
-  check_question(question, inspector);
-  if (!inspector.clean()) return std::move(inspector).refuse();
   const Settings& settings = question.settings;
+  OUTRIDER_CHECK_MSG(question.plan || settings.parts == std::vector<Part>{Part::Machine},
+                     "parts that need a model need its plan");
   Report report;
   state_facts(question, report);
   if (asks_for(settings, Part::Machine)) {
     if (listener.on_part) listener.on_part("machine");
     const BusyWatch watch;
-    report.parts.push_back(measure_machine(question.engine.target, question.engine.thread_count,
-                                           settings.probe_seconds, settings.repeats));
+    report.parts.push_back(
+        measure_machine(question.kernels, question.thread_count, settings.probe_seconds, settings.repeats));
     report.parts.back().foreign_cores = watch.foreign_cores();
   }
   if (asks_for(settings, Part::Accuracy)) {
     if (listener.on_part) listener.on_part("accuracy");
-    OUTRIDER_TRY(const engine::EnginePlan plan, derive_plan(question, /*with_drafter=*/false));
-    OUTRIDER_TRY(PartReport part, measure_accuracy(settings, plan, *question.target));
+    OUTRIDER_TRY(PartReport part, measure_accuracy(settings, *question.plan, *question.target));
     report.parts.push_back(std::move(part));
   }
   if (needs_model(settings)) OUTRIDER_TRY_DONE(measure_model(question, listener, report));

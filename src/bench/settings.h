@@ -40,4 +40,8 @@ struct Settings {
   std::vector<base::TokenId> held_text = {};  // of accuracy
 };
 
+// The longest sequence that any part makes, and the most that are in the cache at once.
+std::int64_t positions_needed(const Settings& settings);
+std::int64_t sequences_needed(const Settings& settings);
+
 }  // namespace outrider::bench

@@ -7,14 +7,15 @@
 #include "bench/report.h"
 #include "cli/bench_flags.h"
 #include "cli/commands.h"
+#include "cli/machine.h"
 #include "cli/open_tokenizer.h"
-#include "cli/plan_engine.h"
 #include "cli/progress.h"
+#include "cli/start.h"
+#include "engine/derive_engine_plan.h"
+#include "plan/process.h"
 
 namespace outrider::cli {
 namespace {
-
-void print_warning(const std::string& text) { std::fprintf(stderr, "warning: %s\n", text.c_str()); }
 
 base::Result<bench::Report> load_report(const std::string& path) {
   OUTRIDER_TRY(const std::string text, base::read_text_file(path));
@@ -32,38 +33,71 @@ base::Result<base::Done> load_prompts(BenchOptions& options) {
 
 base::Result<base::Done> load_text(BenchOptions& options) {
   if (!options.text) return base::Done{};
-  OUTRIDER_TRY(const text::Tokenizer tokenizer, open_tokenizer(*options.model));
+  OUTRIDER_TRY(const text::Tokenizer tokenizer, open_tokenizer(options.command.intent.model));
   OUTRIDER_TRY(const std::string text, base::read_text_file(*options.text));
   OUTRIDER_TRY(options.settings.held_text, tokenizer.encode(text, /*special=*/false));
   return base::Done{};
 }
 
+// How long sequences get is the parts' own choice: their flags are to blame where it is too long.
+base::Result<plan::Plan> plan_parts(const plan::Intent& intent, const plan::ModelsFacts& facts) {
+  auto planned = plan_run(intent, facts);
+  if (planned.ok()) return planned;
+  base::Refusal refusal = std::move(planned).error();
+  for (base::Problem& problem : refusal.problems) {
+    if (problem.field == "--max-model-len") problem.field = "--context, --rows, --prefill";
+  }
+  return refusal;
+}
+
+// Plans of the target alone, with all rows of verify in the cache, and of one sequence that is drafted for.
+base::Result<base::Done> add_plans(const plan::Intent& asked, const Files& files, bench::Question& question) {
+  OUTRIDER_TRY_DONE(bench::check_positions(question.settings, files.target.shape));
+  plan::Intent intent = asked;
+  intent.target.max_model_len = bench::positions_needed(question.settings);
+  std::optional<checkpoint::DrafterShape> drafter;
+  if (files.drafter) drafter = files.drafter->shape;
+  if (intent.draft) {
+    OUTRIDER_TRY(const plan::Plan drafting, plan_parts(intent, files.facts));
+    question.drafting = engine::derive_engine_plan(drafting, files.target.shape, drafter);
+  }
+  intent.draft.reset();
+  intent.target.max_num_seqs = bench::sequences_needed(question.settings);
+  OUTRIDER_TRY(const plan::Plan alone, plan_parts(intent, files.facts));
+  question.plan = engine::derive_engine_plan(alone, files.target.shape, std::nullopt);
+  return base::Done{};
+}
+
+}  // namespace
+
+base::Result<bench::Report> measure_bench(const BenchOptions& options, const bench::Listener& listener) {
+  const plan::Intent& intent = options.command.intent;
+  auto process = plan::plan_process(intent, this_machine());
+  if (!process.ok()) {
+    base::Refusal refusal;
+    for (const plan::Problem& problem : process.error().problems) refusal.problems.push_back(typed(problem));
+    return refusal;
+  }
+  bench::Question question{.settings = options.settings,
+                           .kernels = engine::kernel_target_of(process->kernel_target),
+                           .thread_count = static_cast<int>(process->num_threads)};
+  std::optional<Files> files;
+  if (options.has_model()) {
+    OUTRIDER_TRY(files, open_files(options.command));
+    OUTRIDER_TRY_DONE(add_plans(intent, *files, question));
+    question.target = &files->target;
+    if (files->drafter) question.drafter = &*files->drafter;
+  }
+  return bench::run_bench(question, listener);
+}
+
+namespace {
+
 base::Result<bench::Report> measure(const BenchOptions& options) {
-  std::optional<checkpoint::OpenedModel> target;
-  std::optional<checkpoint::OpenedDrafter> drafter;
-  checkpoint::OpenOptions open{.load_format = options.engine.load_format,
-                               .overrides = options.engine.overrides ? &*options.engine.overrides : nullptr};
-  if (options.model) {
-    OUTRIDER_TRY(target, checkpoint::open_model(*options.model, open, print_warning));
-  }
-  if (target && options.engine.draft_model) {
-    open.overrides = nullptr;  // they are the target's
-    OUTRIDER_TRY(drafter,
-                 checkpoint::open_drafter(*options.engine.draft_model, target->shape, open, print_warning));
-  }
-  if (target) {  // judged as every command's flags are; how long sequences get is each part's own choice
-    const base::Result<EngineFlags> judged = plan_engine(*options.model, options.engine);
-    if (!judged.ok()) return judged.error();
-  }
-  const bench::Question question{.settings = options.settings,
-                                 .engine = options.engine.settings,
-                                 .target = target ? &*target : nullptr,
-                                 .drafter = drafter ? &*drafter : nullptr};
   const auto count = static_cast<std::int64_t>(options.settings.parts.size());
   std::int64_t done = 0;
   ProgressBar bar("measuring", count);
-  return bench::run_bench(question,
-                          {.on_load = {}, .on_part = [&](const std::string&) { bar.show(done++); }});
+  return measure_bench(options, {.on_load = {}, .on_part = [&](const std::string&) { bar.show(done++); }});
 }
 
 base::Result<int> run(BenchOptions options) {
@@ -75,9 +109,10 @@ base::Result<int> run(BenchOptions options) {
   OUTRIDER_TRY_DONE(load_text(options));
   OUTRIDER_TRY(bench::Report report, measure(options));
   report.facts.insert(report.facts.begin(), {"version", OUTRIDER_VERSION});
-  if (options.model) report.facts.emplace_back("model", *options.model);
-  if (options.engine.overrides)
-    report.facts.emplace_back("overrides", options.engine.overrides->excerpt(200));
+  const plan::Intent& intent = options.command.intent;
+  if (options.has_model()) report.facts.emplace_back("model", intent.model);
+  if (intent.target.hf_overrides)
+    report.facts.emplace_back("overrides", intent.target.hf_overrides->excerpt(200));
   std::printf("%s%s", options.json ? bench::to_json(report).c_str() : bench::to_table(report).c_str(),
               options.json ? "\n" : "");
   if (before) {
@@ -92,7 +127,8 @@ base::Result<int> run(BenchOptions options) {
 
 int run_bench(std::span<const std::string> words) {
   if (printed_help(words, "bench [--model DIR] [--speculative-config JSON] [--only LIST] [flags]",
-                   "Measures how fast a model runs here, against what the machine allows.", bench_flags())) {
+                   "Measures how fast a model runs here, against what the machine allows.", bench_flags(),
+                   plan::speculative_keys_help(plan::Use::Bench))) {
     return kDone;
   }
   base::Inspector inspector;

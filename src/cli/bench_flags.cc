@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/flag_reader.h"
-#include "cli/generate_flags.h"
+#include "cli/start.h"
 
 namespace outrider::cli {
 namespace {
@@ -30,20 +30,6 @@ const std::vector<Flag> kOwnFlags = {
     {"--max-tokens", FlagKind::Integer, "N", "of speculate: tokens to write for each prompt (128)"},
     {"--text", FlagKind::Text, "FILE", "of accuracy: a text that the model was not trained on"},
 };
-
-// Those of the commands that run a model, with the same words.
-constexpr std::array kSharedFlags = {
-    "--model",       "--speculative-config", "--dtype",      "--quantization", "--kv-cache-dtype",
-    "--load-format", "--hf-overrides",       "--block-size", "--num-threads",  "--kernel-target"};
-
-std::vector<Flag> all_flags() {
-  std::vector<Flag> flags = kOwnFlags;
-  for (const Flag& flag : generate_flags()) {
-    if (std::find(kSharedFlags.begin(), kSharedFlags.end(), flag.name) != kSharedFlags.end())
-      flags.push_back(flag);
-  }
-  return flags;
-}
 
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> words;
@@ -76,11 +62,11 @@ void read_parts(const base::FlagValues& values, FlagReader& reader, BenchOptions
   using bench::Part;
   if (text == nullptr) {
     options.settings.parts = {Part::Machine};
-    if (!options.model) return;
+    if (!options.has_model()) return;
     for (const Part part : {Part::Decode, Part::Verify, Part::Prefill, Part::Moe})
       options.settings.parts.push_back(part);
-    if (!options.engine.settings.speculative) return;
-    if (options.engine.draft_model) options.settings.parts.push_back(Part::Draft);
+    if (!options.command.intent.draft) return;
+    if (options.has_draft_model()) options.settings.parts.push_back(Part::Draft);
     options.settings.parts.push_back(Part::Speculate);
     return;
   }
@@ -105,13 +91,13 @@ bool asks_for(const BenchOptions& options, bench::Part part) {
 
 void check_needs(const BenchOptions& options, FlagReader& reader) {
   using bench::Part;
-  if (!options.model && options.settings.parts != std::vector{Part::Machine}) {
+  if (!options.has_model() && options.settings.parts != std::vector{Part::Machine}) {
     reader.problem("--model", "", "is needed for all parts but machine: the folder of a checkpoint");
   }
-  if (asks_for(options, Part::Draft) && !options.engine.draft_model) {
+  if (asks_for(options, Part::Draft) && !options.has_draft_model()) {
     reader.problem("--speculative-config", "", "with a model is needed for the part draft");
   }
-  if (asks_for(options, Part::Speculate) && !options.engine.settings.speculative) {
+  if (asks_for(options, Part::Speculate) && !options.command.intent.draft) {
     reader.problem("--speculative-config", "", "is needed for the part speculate");
   }
   if (asks_for(options, Part::Accuracy) != options.text.has_value()) {
@@ -122,19 +108,23 @@ void check_needs(const BenchOptions& options, FlagReader& reader) {
 }  // namespace
 
 std::span<const Flag> bench_flags() {
-  static const std::vector<Flag> flags = all_flags();
+  static const std::vector<Flag> flags = [] {
+    std::vector<Flag> all = kOwnFlags;
+    for (Flag& flag : plan::intent_flags(plan::Use::Bench)) all.push_back(std::move(flag));
+    return all;
+  }();
   return flags;
 }
 
 BenchOptions parse_bench(std::span<const std::string> words, base::Inspector& inspector) {
   const base::FlagValues values = base::parse_flags(words, bench_flags(), inspector);
   FlagReader reader(values, inspector);
-  BenchOptions options{.engine = read_engine_flags(values, inspector, 1), .settings = {}};
+  BenchOptions options{.command = plan::read_intent(values, plan::Use::Bench), .settings = {}};
+  for (const plan::Problem& problem : options.command.problems) inspector.report(typed(problem));
   for (const std::string& word : values.positionals()) reader.problem("argument", word, "is no flag");
   const auto keep = [&](const char* flag, std::optional<std::string>& into) {
     if (const std::string* text = values.text(flag)) into = *text;
   };
-  keep("--model", options.model);
   keep("--compare", options.compare);
   keep("--prompts", options.prompts);
   keep("--text", options.text);

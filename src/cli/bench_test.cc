@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "checkpoint/open_model.h"
 #include "cli/bench_flags.h"
 
 namespace outrider::cli {
@@ -34,22 +33,7 @@ bench::Report run(const std::vector<std::string>& words) {
   base::Inspector inspector;
   BenchOptions options = parse_bench(words, inspector);
   EXPECT_TRUE(inspector.clean()) << base::to_string(std::move(inspector).refuse());
-  const checkpoint::OpenOptions open{
-      .load_format = options.engine.load_format,
-      .overrides = options.engine.overrides ? &*options.engine.overrides : nullptr};
-  auto target = checkpoint::open_model(*options.model, open, nullptr);
-  EXPECT_TRUE(target.ok()) << base::to_string(target.error());
-  std::optional<checkpoint::OpenedDrafter> drafter;
-  if (options.engine.draft_model) {
-    auto opened = checkpoint::open_drafter(*options.engine.draft_model, target->shape, {}, nullptr);
-    EXPECT_TRUE(opened.ok());
-    drafter = std::move(*opened);
-  }
-  auto report = bench::run_bench({.settings = options.settings,
-                                  .engine = options.engine.settings,
-                                  .target = &*target,
-                                  .drafter = drafter ? &*drafter : nullptr},
-                                 {});
+  auto report = measure_bench(options, {});
   EXPECT_TRUE(report.ok()) << base::to_string(report.error());
   return std::move(*report);
 }
@@ -131,10 +115,7 @@ TEST(Bench, StatesWhatQuantisingCostsInAccuracy) {
   ASSERT_TRUE(inspector.clean());
   options.settings.held_text = {1, 327, 202, 846, 455, 262, 651, 739, 262, 936, 287, 262, 1016, 17, 2};
   options.settings.prompts = {{.name = "story", .tokens = {1, 327, 202, 846, 455}}};
-  auto target = checkpoint::open_model(kTarget, {}, nullptr);
-  ASSERT_TRUE(target.ok());
-  const auto report = bench::run_bench(
-      {.settings = options.settings, .engine = options.engine.settings, .target = &*target}, {});
+  const auto report = measure_bench(options, {});
   ASSERT_TRUE(report.ok());
   const bench::PartReport& part = report->parts.at(0);
   const bench::Figure *plain = find(part, "as stored: perplexity"), *int8 = find(part, "int8: perplexity");
@@ -164,10 +145,7 @@ TEST(Bench, RefusesMorePositionsThanTheModelHas) {
   base::Inspector inspector;
   const std::vector<std::string> words = {"--model", kTarget, "--only", "decode", "--context", "4096"};
   BenchOptions options = parse_bench(words, inspector);
-  auto target = checkpoint::open_model(kTarget, {}, nullptr);
-  ASSERT_TRUE(target.ok());
-  const auto report = bench::run_bench(
-      {.settings = options.settings, .engine = options.engine.settings, .target = &*target}, {});
+  const auto report = measure_bench(options, {});
   ASSERT_FALSE(report.ok());
   EXPECT_NE(base::to_string(report.error()).find("the model has 4096"), std::string::npos);
 }

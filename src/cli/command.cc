@@ -25,12 +25,13 @@ int print_refusal(const base::Refusal& refusal) {
 }
 
 bool printed_help(std::span<const std::string> words, std::string_view usage, std::string_view about,
-                  std::span<const base::Flag> flags) {
+                  std::span<const base::Flag> flags, std::string_view more) {
   const bool asked = std::any_of(words.begin(), words.end(),
                                  [](const std::string& w) { return w == "-h" || w == "--help"; });
   if (!asked) return false;
   std::printf("usage: outrider %.*s\n\n%.*s\n\n%s", static_cast<int>(usage.size()), usage.data(),
               static_cast<int>(about.size()), about.data(), base::help_text(flags).c_str());
+  if (!more.empty()) std::printf("\n%.*s", static_cast<int>(more.size()), more.data());
   return true;
 }
 

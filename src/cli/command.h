@@ -27,8 +27,8 @@ struct Command {
 int run_command(const Command& command, std::span<const std::string> words);
 // "refused: field = found: rule; remedy", one line per problem, on stderr; returns kRefused.
 int print_refusal(const base::Refusal& refusal);
-// True if the words ask for help ("-h", "--help"); then the help is printed: usage, text, flags.
+// True if the words ask for help ("-h", "--help"); then the help is printed: usage, text, flags, and more.
 bool printed_help(std::span<const std::string> words, std::string_view usage, std::string_view about,
-                  std::span<const base::Flag> flags);
+                  std::span<const base::Flag> flags, std::string_view more = "");
 
 }  // namespace outrider::cli

@@ -1,10 +1,8 @@
 // Flag values -> numbers and choices; what is out of range is a problem that names flag, value and rule.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "base/flags.h"
 #include "base/inspector.h"
@@ -28,20 +26,6 @@ class FlagReader {
       return std::nullopt;
     }
     return value;
-  }
-  template <class T>
-  void choose(const char* flag, std::initializer_list<std::pair<const char*, T>> choices, T& into) {
-    const std::string* text = values_.text(flag);
-    if (text == nullptr) return;
-    std::string names;
-    for (const auto& [name, value] : choices) {
-      if (*text == name) {
-        into = value;
-        return;
-      }
-      names += (names.empty() ? "" : ", ") + std::string(name);
-    }
-    problem(flag, *text, "must be one of " + names);
   }
   void number(const char* flag, double& into) { into = values_.number(flag).value_or(into); }
 

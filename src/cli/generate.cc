@@ -11,9 +11,10 @@
 #include "cli/cost_file.h"
 #include "cli/generate_flags.h"
 #include "cli/open_tokenizer.h"
-#include "cli/plan_engine.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/start.h"
+#include "engine/derive_engine_plan.h"
 #include "engine/engine.h"
 #include "text/chat.h"
 #include "text/stream.h"
@@ -65,28 +66,26 @@ class TextSink final : public engine::TokenSink {
 };
 
 struct Loaded {
-  checkpoint::OpenedModel target;
-  std::optional<checkpoint::OpenedDrafter> drafter;
+  Files files;
   std::optional<text::Tokenizer> tokenizer;
 };
 
-void print_warning(const std::string& text) { std::fprintf(stderr, "warning: %s\n", text.c_str()); }
-
 // A tokenizer is needed for text only: prompts given as ids run without one.
 base::Result<base::Done> add_tokenizer(const GenerateOptions& options, Loaded& loaded) {
-  auto tokenizer = cli::open_tokenizer(options.model);
+  const std::string& model = options.command.intent.model;
+  auto tokenizer = cli::open_tokenizer(model);
   if (tokenizer.ok()) {
     loaded.tokenizer = std::move(tokenizer).value();
-    return text::check_vocab_size(*loaded.tokenizer, loaded.target.shape.vocabulary,
-                                  options.model + "/config.json");
+    return text::check_vocab_size(*loaded.tokenizer, loaded.files.target.shape.vocabulary,
+                                  model + "/config.json");
   }
-  const bool has_file = ::access((options.model + "/tokenizer.json").c_str(), F_OK) == 0;
+  const bool has_file = ::access((model + "/tokenizer.json").c_str(), F_OK) == 0;
   if (has_file) return std::move(tokenizer).error();
   const bool text_needed =
       !options.stops.empty() || std::any_of(options.prompts.begin(), options.prompts.end(),
                                             [](const PromptSource& p) { return p.kind != PromptKind::Ids; });
   if (text_needed) {
-    return base::refuse({.field = options.model,
+    return base::refuse({.field = "--model " + model,
                          .found = "",
                          .rule = "has no tokenizer.json, which prompts and stops as text need",
                          .remedy = "give --prompt-ids"});
@@ -94,100 +93,124 @@ base::Result<base::Done> add_tokenizer(const GenerateOptions& options, Loaded& l
   return base::Done{};
 }
 
-base::Result<Loaded> open_checkpoints(const GenerateOptions& options) {
-  const checkpoint::OpenOptions open{.load_format = options.load_format,
-                                     .overrides = options.overrides ? &*options.overrides : nullptr};
-  OUTRIDER_TRY(checkpoint::OpenedModel target, checkpoint::open_model(options.model, open, print_warning));
-  Loaded loaded{.target = std::move(target), .drafter = {}, .tokenizer = {}};
-  if (options.draft_model) {
-    const checkpoint::OpenOptions draft_open{.load_format = options.load_format};
-    OUTRIDER_TRY(loaded.drafter, checkpoint::open_drafter(*options.draft_model, loaded.target.shape,
-                                                          draft_open, print_warning));
-  }
-  OUTRIDER_TRY_DONE(add_tokenizer(options, loaded));
-  return loaded;
+// "--prompt-file 2": which prompt of those given, and how it was given.
+std::string name_of(const PromptSource& prompt, std::size_t index) {
+  const char* flag = prompt.kind == PromptKind::Text   ? "--prompt"
+                     : prompt.kind == PromptKind::File ? "--prompt-file"
+                                                       : "--prompt-ids";
+  return std::string(flag) + " (prompt " + std::to_string(index + 1) + ")";
 }
 
-base::Result<std::vector<base::TokenId>> parse_ids(const std::string& text) {
-  std::vector<base::TokenId> ids;
+// Every word that is no id of the vocabulary.
+void read_ids(const std::string& text, std::int64_t vocabulary, const std::string& name,
+              std::vector<base::TokenId>& ids, base::Inspector& inspector) {
   for (std::size_t first = 0; first <= text.size();) {
     const std::size_t comma = std::min(text.find(',', first), text.size());
-    const auto id = base::parse_integer(std::string_view(text).substr(first, comma - first));
-    if (!id || *id < 0 || *id > INT32_MAX) {
-      return base::refuse({.field = "--prompt-ids",
-                           .found = base::printable(text),
-                           .rule = "must be token ids with commas between: 1,2,3",
-                           .remedy = ""});
+    const std::string word = text.substr(first, comma - first);
+    const auto id = base::parse_integer(word);
+    if (id && *id >= 0 && *id < vocabulary) {
+      ids.push_back(static_cast<base::TokenId>(*id));
+    } else {
+      inspector.report({.field = name,
+                        .found = base::printable(word),
+                        .rule = "must be a token id, 0 to " + std::to_string(vocabulary - 1) +
+                                ", with commas between: 1,2,3",
+                        .remedy = ""});
     }
-    ids.push_back(static_cast<base::TokenId>(*id));
     first = comma + 1;
   }
-  return ids;
 }
 
-base::Result<std::vector<base::TokenId>> encode_prompt(const GenerateOptions& options,
-                                                       const PromptSource& prompt, const Loaded& loaded) {
-  if (prompt.kind == PromptKind::Ids) return parse_ids(prompt.value);
+base::Result<std::vector<base::TokenId>> encode_text(const GenerateOptions& options,
+                                                     const PromptSource& prompt,
+                                                     const text::Tokenizer& tokenizer) {
   std::string text = prompt.value;
   if (prompt.kind == PromptKind::File) {
     OUTRIDER_TRY(text, base::read_text_file(prompt.value));
   }
   if (options.chat) {
-    OUTRIDER_TRY(text, text::render_chatml(*loaded.tokenizer, text));
+    OUTRIDER_TRY(text, text::render_chatml(tokenizer, text));
   }
-  auto ids = loaded.tokenizer->encode(text, /*special=*/!options.chat);
-  if (ids.ok() && ids->empty()) {
-    return base::refuse(
-        {.field = "--prompt", .found = "\"\"", .rule = "must have at least one token", .remedy = ""});
+  return tokenizer.encode(text, /*special=*/!options.chat);
+}
+
+using Prompts = std::vector<std::vector<base::TokenId>>;
+
+// All problems of all prompts, each with the prompt's number.
+Prompts encode_prompts(const GenerateOptions& options, const Loaded& loaded, base::Inspector& inspector) {
+  Prompts prompts;
+  for (std::size_t i = 0; i < options.prompts.size(); ++i) {
+    const PromptSource& prompt = options.prompts[i];
+    const std::string name = name_of(prompt, i);
+    std::vector<base::TokenId>& ids = prompts.emplace_back();
+    if (prompt.kind == PromptKind::Ids) {
+      read_ids(prompt.value, loaded.files.target.shape.vocabulary, name, ids, inspector);
+      continue;
+    }
+    auto encoded = encode_text(options, prompt, *loaded.tokenizer);
+    if (!encoded.ok()) {
+      for (base::Problem problem : encoded.error().problems) {
+        problem.field = name + ": " + problem.field;
+        inspector.report(std::move(problem));
+      }
+    } else if (encoded->empty()) {
+      inspector.report(
+          {.field = name, .found = "\"\"", .rule = "must have at least one token", .remedy = ""});
+    } else {
+      ids = std::move(*encoded);
+    }
   }
-  return ids;
+  return prompts;
+}
+
+// What a planner needs to know of them: how long they can get.
+std::vector<plan::KnownRequest> known_requests(const GenerateOptions& options, const Prompts& prompts) {
+  std::vector<plan::KnownRequest> known;
+  for (const auto& prompt : prompts) {
+    known.push_back({.prompt_tokens = static_cast<std::int64_t>(prompt.size()),
+                     .output_tokens = options.tokens_max.value_or(kDefaultTokensMax)});
+  }
+  return known;
 }
 
 // Every prompt's request; all problems of all prompts.
 base::Result<std::vector<engine::Request>> build_requests(const GenerateOptions& options,
-                                                          const Loaded& loaded) {
+                                                          const Loaded& loaded, const plan::Plan& plan,
+                                                          Prompts prompts) {
   base::Inspector inspector;
   std::vector<engine::Request> requests;
-  const std::int64_t longest = options.engine.sequence_tokens_max.value_or(loaded.target.shape.positions_max);
-  for (const PromptSource& prompt : options.prompts) {
-    auto ids = encode_prompt(options, prompt, loaded);
-    if (!ids.ok()) {
-      inspector.report_all(std::move(ids).error());
-      continue;
-    }
-    const std::int64_t room = longest - static_cast<std::int64_t>(ids->size());
+  const std::int64_t longest = plan.target.settings.max_model_len.value_or(1);
+  decode::SamplingParams sampling = options.sampling;
+  sampling.seed = static_cast<std::uint64_t>(plan.target.settings.seed);
+  decode::check_sampling(sampling, loaded.files.target.shape.vocabulary, inspector);
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const std::string name = name_of(options.prompts[i], i);
+    const auto count = static_cast<std::int64_t>(prompts[i].size());
+    const std::int64_t room = longest - count;
+    inspector.require(
+        room > 0, {.field = name,
+                   .found = std::to_string(count) + " tokens",
+                   .rule = "must leave room for one token within max_model_len = " + std::to_string(longest),
+                   .remedy = "shorten it, or raise --max-model-len"});
     if (options.tokens_max && *options.tokens_max > room && room > 0) {
       inspector.report({.field = "--max-tokens",
                         .found = std::to_string(*options.tokens_max),
-                        .rule = "must not exceed the " + std::to_string(room) + " tokens that a prompt of " +
-                                std::to_string(ids->size()) +
+                        .rule = "must not exceed the " + std::to_string(room) + " tokens that " + name +
+                                " with " + std::to_string(count) +
                                 " leaves of max_model_len = " + std::to_string(longest),
                         .remedy = ""});
     }
     requests.push_back(
-        {.prompt = std::move(*ids),
-         .sampling = options.sampling,
+        {.prompt = std::move(prompts[i]),
+         .sampling = sampling,
          .tokens_max =
              options.tokens_max.value_or(std::max<std::int64_t>(1, std::min(kDefaultTokensMax, room))),
-         .stop_tokens = options.ignore_eos ? std::vector<base::TokenId>{} : loaded.target.end_token_ids,
+         .stop_tokens = options.ignore_eos ? std::vector<base::TokenId>{} : loaded.files.target.end_token_ids,
          .logprobs = options.logprobs,
          .trace_rounds = options.trace_rounds});
   }
   if (!inspector.clean()) return std::move(inspector).refuse();
   return requests;
-}
-
-// Room for every sequence from its first token to its last, and for a round of drafts behind it.
-std::int64_t cache_tokens(const std::vector<engine::Request>& requests,
-                          const engine::EngineSettings& settings, std::int64_t longest) {
-  const std::int64_t drafts = settings.speculative ? settings.speculative->draft_tokens.value_or(64) + 1 : 0;
-  std::int64_t tokens = 0;
-  for (const engine::Request& request : requests) {
-    const std::int64_t most =
-        std::min(longest, static_cast<std::int64_t>(request.prompt.size()) + request.tokens_max + drafts);
-    tokens += cache::blocks_for(most, settings.block_tokens) * settings.block_tokens + settings.block_tokens;
-  }
-  return tokens;
 }
 
 // About what loading will read: for the bar.
@@ -201,18 +224,12 @@ std::int64_t stored_bytes(const checkpoint::ModelShape& shape) {
   return elements * tensor::bits_of(shape.weight_dtype) / 8;
 }
 
-base::Result<std::unique_ptr<engine::Engine>> open_engine(const GenerateOptions& options,
-                                                          const Loaded& loaded,
-                                                          const std::vector<engine::Request>& requests) {
-  engine::EngineSettings settings = options.engine;
-  const std::int64_t longest = settings.sequence_tokens_max.value_or(loaded.target.shape.positions_max);
-  settings.cache_tokens = cache_tokens(requests, settings, longest);
+base::Result<std::unique_ptr<engine::Engine>> open_engine(const Files& files, const plan::Plan& plan) {
   std::optional<checkpoint::DrafterShape> drafter;
-  if (loaded.drafter) drafter = loaded.drafter->shape;
-  OUTRIDER_TRY(engine::EnginePlan plan, engine::derive_engine_plan(settings, loaded.target.shape, drafter));
-  ProgressBar bar("loading", stored_bytes(loaded.target.shape));
-  return engine::Engine::open(std::move(plan), *loaded.target.weights,
-                              loaded.drafter ? loaded.drafter->weights.get() : nullptr,
+  if (files.drafter) drafter = files.drafter->shape;
+  ProgressBar bar("loading", stored_bytes(files.target.shape));
+  return engine::Engine::open(engine::derive_engine_plan(plan, files.target.shape, drafter),
+                              *files.target.weights, files.drafter ? files.drafter->weights.get() : nullptr,
                               [&](std::int64_t bytes) { bar.show(bytes); });
 }
 
@@ -257,23 +274,23 @@ base::Result<int> run_requests(engine::Engine& engine, const GenerateOptions& op
 }
 
 base::Result<int> generate(GenerateOptions options) {
-  OUTRIDER_TRY(const Loaded loaded, open_checkpoints(options));
-  OUTRIDER_TRY(EngineFlags planned, plan_engine(options.model, {.settings = options.engine,
-                                                                .load_format = options.load_format,
-                                                                .overrides = options.overrides,
-                                                                .draft_model = options.draft_model}));
-  options.engine = std::move(planned.settings);
+  OUTRIDER_TRY(Files files, open_files(options.command));
+  Loaded loaded{.files = std::move(files), .tokenizer = {}};
+  OUTRIDER_TRY_DONE(add_tokenizer(options, loaded));
   base::Inspector inspector;
-  decode::check_sampling(options.sampling, loaded.target.shape.vocabulary, inspector);
-  auto requests = build_requests(options, loaded);
-  if (!requests.ok()) inspector.report_all(std::move(requests).error());
+  Prompts prompts = encode_prompts(options, loaded, inspector);
+  options.command.intent.requests = known_requests(options, prompts);
+  base::Result<plan::Plan> planned = plan_run(options.command.intent, loaded.files.facts);
+  if (!planned.ok()) inspector.report_all(std::move(planned).error());
   if (!inspector.clean()) return std::move(inspector).refuse();
-  OUTRIDER_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(options, loaded, *requests));
+  OUTRIDER_TRY(std::vector<engine::Request> requests,
+               build_requests(options, loaded, *planned, std::move(prompts)));
+  OUTRIDER_TRY(const std::unique_ptr<engine::Engine> engine, open_engine(loaded.files, *planned));
   if (engine->drafter() != nullptr && options.adaptive.value_or(!options.trace_rounds)) {
     OUTRIDER_TRY(schedule::StepCosts costs, load_costs(*engine, options.cost_curve));
     engine->adapt(std::move(costs));
   }
-  return run_requests(*engine, options, loaded, std::move(*requests));
+  return run_requests(*engine, options, loaded, std::move(requests));
 }
 
 }  // namespace
@@ -282,7 +299,7 @@ int run_generate(std::span<const std::string> words) {
   if (printed_help(words, "generate --model DIR [--speculative-config JSON] --prompt TEXT [flags]",
                    "Writes text from prompts. With a drafter the text is exactly what the target alone "
                    "writes, sooner.",
-                   generate_flags())) {
+                   generate_flags(), plan::speculative_keys_help(plan::Use::Generate))) {
     return kDone;
   }
   base::Inspector inspector;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cli/engine_flags.h"
 #include "cli/flag_reader.h"
+#include "cli/start.h"
 #include "text/stream.h"
 
 namespace outrider::cli {
@@ -12,12 +12,8 @@ namespace {
 using base::Flag;
 using base::FlagKind;
 
-const std::vector<Flag> kFlags = {
-    {"--model", FlagKind::Text, "DIR", "the target's checkpoint: a folder in Hugging Face's layout"},
-    {"--speculative-config", FlagKind::Json, "JSON",
-     "the drafter, e.g. {\"method\":\"dspark\",\"model\":\"DIR\",\"num_speculative_tokens\":7}; methods: "
-     "dspark, dflash, ngram; also "
-     "as --speculative-config.method dspark"},
+// Its own; what runs, and how, are the planner's flags.
+const std::vector<Flag> kOwnFlags = {
     {"--prompt", FlagKind::Text, "TEXT",
      "a prompt; may be repeated, as may the next two: all run as one batch", true},
     {"--prompt-file", FlagKind::Text, "FILE", "a prompt from a file, as it stands", true},
@@ -33,13 +29,8 @@ const std::vector<Flag> kFlags = {
     {"--presence-penalty", FlagKind::Number, "P", "taken from the logit of every token that was written (0)"},
     {"--frequency-penalty", FlagKind::Number, "F", "the same, times how often it was written (0)"},
     {"--logit-bias", FlagKind::Json, "JSON", "added to logits, by token id: {\"42\": -3.5}"},
-    {"--seed", FlagKind::Integer, "N", "of sampling; the same seed gives the same text (0)"},
     {"--stop", FlagKind::Text, "TEXT", "end before this text; may be repeated", true},
     {"--ignore-eos", FlagKind::Switch, "", "go on past the end-of-text token"},
-    {"--rejection-sample-method", FlagKind::Text, "NAME",
-     "without a drafter: standard, or drafter_invariant, which draws as that verification does, so that a "
-     "seed gives the text that it "
-     "gives with any drafter (standard)"},
     {"--logprobs", FlagKind::Integer, "N",
      "with --json: each token's log-probability and the N likeliest (at most 20)"},
     {"--json", FlagKind::Switch, "", "print one JSON object instead of text"},
@@ -52,20 +43,6 @@ const std::vector<Flag> kFlags = {
      "--trace-rounds); --no-adaptive: always num_speculative_tokens"},
     {"--cost-curve", FlagKind::Text, "FILE",
      "what steps cost, for --adaptive (measured on first use and kept)"},
-    {"--dtype", FlagKind::Text, "TYPE",
-     "auto, float32 (strict, whatever the weights' type) or bfloat16 (auto: as the weights)"},
-    {"--quantization", FlagKind::Text, "TYPE", "int8 or int4: quantise the target's weights while loading"},
-    {"--kv-cache-dtype", FlagKind::Text, "TYPE", "auto, float32 or bfloat16 (auto: as the computation)"},
-    {"--load-format", FlagKind::Text, "NAME",
-     "auto, mmap, or dummy: random weights from a config.json alone (auto)"},
-    {"--hf-overrides", FlagKind::Json, "JSON", "merged into the target's config.json (RFC 7386)"},
-    {"--max-model-len", FlagKind::Integer, "N", "longest sequence (the model's positions)"},
-    {"--max-num-batched-tokens", FlagKind::Integer, "N",
-     "rows of one step; longer prompts run in chunks (2048)"},
-    {"--max-num-seqs", FlagKind::Integer, "N", "prompts that run at the same time (all)"},
-    {"--block-size", FlagKind::Integer, "N", "tokens in a block of the key-value cache (16)"},
-    {"--num-threads", FlagKind::Integer, "N", "threads (the machine's cores)"},
-    {"--kernel-target", FlagKind::Text, "NAME", "reference, avx2 or avx512 (the best that the machine has)"},
 };
 
 void read_sampling(const base::FlagValues& values, FlagReader& reader, base::Inspector& inspector,
@@ -77,7 +54,6 @@ void read_sampling(const base::FlagValues& values, FlagReader& reader, base::Ins
   reader.number("--presence-penalty", sampling.presence_penalty);
   reader.number("--frequency-penalty", sampling.frequency_penalty);
   sampling.top_k = values.integer("--top-k").value_or(0);
-  sampling.seed = static_cast<std::uint64_t>(reader.integer("--seed", 0, INT64_MAX).value_or(0));
   if (const base::Json* bias = values.json("--logit-bias")) {
     auto parsed = decode::parse_logit_bias(*bias, "--logit-bias");
     if (parsed.ok()) {
@@ -88,33 +64,26 @@ void read_sampling(const base::FlagValues& values, FlagReader& reader, base::Ins
   }
 }
 
-// Forced acceptance says nothing about a text.
-void refuse_synthetic(const engine::EngineSettings& settings, FlagReader& reader) {
-  if (settings.accept == decode::AcceptMethod::Synthetic) {
-    reader.problem("--rejection-sample-method", "synthetic",
-                   "is for measuring, and only outrider bench takes it");
-  }
-  if (settings.speculative && settings.speculative->accept == decode::AcceptMethod::Synthetic) {
-    reader.problem("--speculative-config rejection_sample_method", "synthetic",
-                   "is for measuring: its text is worthless, and only outrider bench takes it");
-  }
-}
-
 }  // namespace
 
-std::span<const base::Flag> generate_flags() { return kFlags; }
+std::span<const base::Flag> generate_flags() {
+  static const std::vector<Flag> flags = [] {
+    std::vector<Flag> all = plan::intent_flags(plan::Use::Generate);
+    all.insert(all.begin() + 2, kOwnFlags.begin(), kOwnFlags.end());  // behind the model and the drafter
+    return all;
+  }();
+  return flags;
+}
 
 GenerateOptions parse_generate(std::span<const std::string> words, base::Inspector& inspector) {
-  const base::FlagValues values = base::parse_flags(words, kFlags, inspector);
+  const base::FlagValues values = base::parse_flags(words, generate_flags(), inspector);
   FlagReader reader(values, inspector);
-  GenerateOptions options{.engine = {.target = kernels::best_target(), .thread_count = 1}};
+  GenerateOptions options;
+  options.command = plan::read_intent(values, plan::Use::Generate);
+  for (const plan::Problem& problem : options.command.problems) inspector.report(typed(problem));
   for (const std::string& word : values.positionals())
     reader.problem("argument", word, "is no flag; prompts come as --prompt TEXT");
-  if (const std::string* model = values.text("--model")) {
-    options.model = *model;
-  } else {
-    reader.problem("--model", "", "is needed: the folder of a checkpoint");
-  }
+  if (!values.has("--model")) reader.problem("--model", "", "is needed: the folder of a checkpoint");
   for (const base::FlagUse& use : values.uses()) {
     if (use.name == "--prompt") options.prompts.push_back({PromptKind::Text, use.value});
     if (use.name == "--prompt-file") options.prompts.push_back({PromptKind::File, use.value});
@@ -136,13 +105,7 @@ GenerateOptions parse_generate(std::span<const std::string> words, base::Inspect
     reader.problem("--logprobs", std::to_string(*options.logprobs), "needs --json");
   read_sampling(values, reader, inspector, options.sampling);
   decode::check_sampling(options.sampling, INT32_MAX, inspector);  // the vocabulary comes with the model
-  EngineFlags engine = read_engine_flags(values, inspector, std::max<std::size_t>(1, options.prompts.size()));
-  options.load_format = engine.load_format;
-  options.overrides = std::move(engine.overrides);
-  options.draft_model = std::move(engine.draft_model);
-  options.engine = std::move(engine.settings);
-  refuse_synthetic(options.engine, reader);
-  if (options.cost_curve && (!options.engine.speculative || options.adaptive == false)) {
+  if (options.cost_curve && (!options.command.intent.draft || options.adaptive == false)) {
     reader.problem("--cost-curve", *options.cost_curve, "has a meaning with a drafter and --adaptive only");
   }
   return options;

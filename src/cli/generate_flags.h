@@ -8,8 +8,8 @@
 
 #include "base/flags.h"
 #include "base/inspector.h"
-#include "checkpoint/open_model.h"
-#include "engine/settings.h"
+#include "decode/sampling.h"
+#include "plan/command_line.h"
 
 namespace outrider::cli {
 
@@ -20,15 +20,11 @@ struct PromptSource {
 };
 
 struct GenerateOptions {
-  std::string model = {};
-  std::optional<std::string> draft_model = {};
-  checkpoint::LoadFormat load_format = checkpoint::LoadFormat::Mmap;
-  std::optional<base::Json> overrides = {};
-  engine::EngineSettings engine;
+  plan::CommandLine command = {};  // what is to run; its problems were told
   std::vector<PromptSource> prompts = {};
   bool chat = false;
   std::optional<std::int64_t> tokens_max = {};
-  decode::SamplingParams sampling = {};
+  decode::SamplingParams sampling = {};  // its seed is the plan's
   std::vector<std::string> stops = {};
   bool ignore_eos = false;
   std::optional<int> logprobs = {};

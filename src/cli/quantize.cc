@@ -5,17 +5,19 @@
 
 #include "base/json_write.h"
 #include "base/mapped_file.h"
+#include "base/strings.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/hf_config.h"
 #include "checkpoint/open_model.h"
 #include "checkpoint/packed_writer.h"
 #include "cli/commands.h"
-#include "cli/engine_flags.h"
-#include "cli/flag_reader.h"
-#include "cli/generate_flags.h"
+#include "cli/machine.h"
 #include "cli/progress.h"
+#include "cli/start.h"
 #include "draft/block_drafter.h"
+#include "engine/derive_engine_plan.h"
 #include "model/families.h"
+#include "plan/process.h"
 
 namespace outrider::cli {
 namespace {
@@ -24,20 +26,6 @@ constexpr std::string_view kAbout =
     "Writes the weights of DIR, a target or a block drafter, to the new folder OUT in 8 or 4 bits: one file\n"
     "that is mapped and never copied. Norms, router and small heads stay as they are; embedding and head\n"
     "have 8 bits in either. Tokenizer and settings are copied.";
-
-// The flags that quantising has in common with running a model.
-std::vector<base::Flag> quantize_flags() {
-  std::vector<base::Flag> flags;
-  for (const base::Flag& flag : generate_flags()) {
-    for (const char* name :
-         {"--quantization", "--load-format", "--hf-overrides", "--num-threads", "--kernel-target"}) {
-      if (flag.name == name) flags.push_back(flag);
-    }
-  }
-  return flags;
-}
-
-void print_warning(const std::string& text) { std::fprintf(stderr, "warning: %s\n", text.c_str()); }
 
 // Hands everything that a model's builder asks for to the file.
 class FileSink final : public model::WeightSink {
@@ -76,6 +64,13 @@ class NoTarget final : public model::Model {
   kernels::PackedMatrix none_;
 };
 
+// How it is written.
+struct Packing {
+  kernels::WeightFormat format;
+  kernels::Target target;
+  int thread_count;
+};
+
 // What is to be written: a target's shape or a drafter's.
 struct Source {
   base::Json config;
@@ -91,9 +86,9 @@ struct Source {
   }
 };
 
-base::Result<Source> open_source(const std::string& path, const EngineFlags& flags) {
-  const base::Json* overrides = flags.overrides ? &*flags.overrides : nullptr;
-  const checkpoint::OpenOptions open{.load_format = flags.load_format, .overrides = overrides};
+base::Result<Source> open_source(const std::string& path, const plan::Intent& intent) {
+  const base::Json* overrides = intent.target.hf_overrides ? &*intent.target.hf_overrides : nullptr;
+  const checkpoint::OpenOptions open{.load_format = load_format_of(intent), .overrides = overrides};
   OUTRIDER_TRY(base::Json config, checkpoint::load_config(path, overrides));
   if (checkpoint::is_drafter_config(config)) {
     OUTRIDER_TRY(checkpoint::OpenedDrafter opened, checkpoint::open_lone_drafter(path, open, print_warning));
@@ -173,9 +168,8 @@ base::Result<base::Done> make_folder(const std::string& out) {
                        .remedy = ""});
 }
 
-base::Result<base::Done> write_weights(const Source& source, const EngineFlags& flags,
-                                       const std::string& out) {
-  const kernels::WeightFormat format = *flags.settings.quantization;
+base::Result<base::Done> write_weights(const Source& source, const Packing& packing, const std::string& out) {
+  const kernels::WeightFormat format = packing.format;
   const std::vector<checkpoint::TensorSpec> expected = source.expected();
   OUTRIDER_TRY(
       checkpoint::PackedWriter writer,
@@ -188,8 +182,7 @@ base::Result<base::Done> write_weights(const Source& source, const EngineFlags& 
   }
   FileSink sink(writer);
   ProgressBar bar("quantising", elements * tensor::bits_of(source.weight_dtype()) / 8);
-  kernels::Executor executor(flags.settings.target, flags.settings.thread_count,
-                             kernels::Arithmetic::Float32);
+  kernels::Executor executor(packing.target, packing.thread_count, kernels::Arithmetic::Float32);
   OUTRIDER_TRY_DONE(build(
       executor, source,
       {.quantization = format, .on_progress = [&](std::int64_t bytes) { bar.show(bytes); }, .sink = &sink}));
@@ -202,38 +195,53 @@ base::Result<base::Done> write_weights(const Source& source, const EngineFlags& 
   return writer.finish();
 }
 
-base::Result<base::Done> quantize(const std::string& path, const std::string& out, const EngineFlags& flags) {
-  OUTRIDER_TRY(const Source source, open_source(path, flags));
+base::Result<base::Done> quantize(const std::string& path, const std::string& out, const plan::Intent& intent,
+                                  const Packing& packing) {
+  OUTRIDER_TRY(const Source source, open_source(path, intent));
   OUTRIDER_TRY_DONE(make_folder(out));
-  OUTRIDER_TRY_DONE(write_weights(source, flags, out));
+  OUTRIDER_TRY_DONE(write_weights(source, packing, out));
   OUTRIDER_TRY_DONE(copy_rest(path, out));
   std::ofstream file(checkpoint::join_path(out, "config.json"));
   base::JsonWriter json;
-  file << json.value(noted(source.config, *flags.settings.quantization)).text() << "\n";
+  file << json.value(noted(source.config, packing.format)).text() << "\n";
   file.close();
   if (file) return base::Done{};
   return base::refuse(
       {.field = out + "/config.json", .found = "", .rule = "cannot be written", .remedy = ""});
 }
 
+std::optional<Packing> read_packing(const plan::Intent& intent, base::Inspector& inspector) {
+  const auto process = plan::plan_process(intent, this_machine());
+  if (!process.ok()) {
+    for (const plan::Problem& problem : process.error().problems) inspector.report(typed(problem));
+    return std::nullopt;
+  }
+  return Packing{.format = intent.target.quantization == "int8" ? kernels::WeightFormat::Int8
+                                                                : kernels::WeightFormat::Int4,
+                 .target = engine::kernel_target_of(process->kernel_target),
+                 .thread_count = static_cast<int>(process->num_threads)};
+}
+
 }  // namespace
 
 int run_quantize(std::span<const std::string> words) {
-  static const std::vector<base::Flag> flags = quantize_flags();
+  static const std::vector<base::Flag> flags = plan::intent_flags(plan::Use::Quantize);
   if (printed_help(words, "quantize DIR OUT --quantization int8|int4 [flags]", kAbout, flags)) return kDone;
   base::Inspector inspector;
   const base::FlagValues values = base::parse_flags(words, flags, inspector);
-  const EngineFlags engine = read_engine_flags(values, inspector, 1);
+  const plan::CommandLine command = plan::read_intent(values, plan::Use::Quantize);
+  for (const plan::Problem& problem : command.problems) inspector.report(typed(problem));
   const std::vector<std::string>& paths = values.positionals();
   inspector.require(paths.size() == 2, {.field = "quantize",
                                         .found = std::to_string(paths.size()) + " paths",
                                         .rule = "needs two: the checkpoint's folder and the new one",
                                         .remedy = ""});
   inspector.require(
-      engine.settings.quantization.has_value() || values.has("--quantization"),
+      values.has("--quantization"),
       {.field = "--quantization", .found = "", .rule = "is needed: int8 or int4", .remedy = ""});
+  const std::optional<Packing> packing = read_packing(command.intent, inspector);
   if (!inspector.clean()) return print_refusal(std::move(inspector).refuse());
-  const auto done = quantize(paths[0], paths[1], engine);
+  const auto done = quantize(paths[0], paths[1], command.intent, *packing);
   return done.ok() ? kDone : print_refusal(done.error());
 }
 

@@ -7,8 +7,9 @@
 
 #include "checkpoint/open_model.h"
 #include "cli/commands.h"
+#include "cli/start.h"
+#include "engine/derive_engine_plan.h"
 #include "engine/engine.h"
-#include "engine/settings.h"
 #include "model/families.h"
 
 namespace outrider::cli {
@@ -32,32 +33,33 @@ class Quantize : public ::testing::Test {
 };
 
 struct Run {
-  checkpoint::OpenedModel target;
-  std::optional<checkpoint::OpenedDrafter> drafter;
+  Files files;
   std::unique_ptr<engine::Engine> engine;
 };
 
-Run open(const std::string& target, const std::string& drafter,
-         std::optional<kernels::WeightFormat> quantization) {
-  auto opened = checkpoint::open_model(target, {}, nullptr);
-  EXPECT_TRUE(opened.ok()) << base::to_string(opened.error());
-  Run run{.target = std::move(*opened), .drafter = {}, .engine = {}};
-  engine::EngineSettings settings{.target = kernels::best_target(), .thread_count = 1};
-  settings.quantization = quantization;
-  settings.sequence_tokens_max = 256;
-  std::optional<checkpoint::DrafterShape> shape;
+Run open(const std::string& target, const std::string& drafter, const char* quantization) {
+  plan::CommandLine command;
+  plan::Intent& intent = command.intent;
+  intent.use = plan::Use::Generate;
+  intent.model = target;
+  intent.target.num_threads = 1;
+  intent.target.max_model_len = 256;
+  if (quantization != nullptr) intent.target.quantization = quantization;
   if (!drafter.empty()) {
-    auto opened_drafter = checkpoint::open_drafter(drafter, run.target.shape, {}, nullptr);
-    EXPECT_TRUE(opened_drafter.ok()) << base::to_string(opened_drafter.error());
-    run.drafter = std::move(*opened_drafter);
-    shape = run.drafter->shape;
-    settings.speculative = engine::SpeculativeSettings{.method = engine::DraftMethod::DSpark};
-    settings.speculative->quantization = quantization;
+    intent.draft.emplace();
+    intent.draft->model = drafter;
+    intent.draft->quantization = intent.target.quantization;
   }
-  auto plan = engine::derive_engine_plan(settings, run.target.shape, shape);
-  EXPECT_TRUE(plan.ok());
-  auto engine = engine::Engine::open(std::move(*plan), *run.target.weights,
-                                     run.drafter ? run.drafter->weights.get() : nullptr);
+  auto files = open_files(command);
+  EXPECT_TRUE(files.ok()) << base::to_string(files.error());
+  const auto plan = plan_run(intent, files->facts);
+  EXPECT_TRUE(plan.ok()) << base::to_string(plan.error());
+  Run run{.files = std::move(*files), .engine = {}};
+  std::optional<checkpoint::DrafterShape> shape;
+  if (run.files.drafter) shape = run.files.drafter->shape;
+  auto engine = engine::Engine::open(engine::derive_engine_plan(*plan, run.files.target.shape, shape),
+                                     *run.files.target.weights,
+                                     run.files.drafter ? run.files.drafter->weights.get() : nullptr);
   EXPECT_TRUE(engine.ok()) << base::to_string(engine.error());
   run.engine = std::move(*engine);
   return run;
@@ -73,12 +75,11 @@ engine::Output write(engine::Engine& engine) {
 }
 
 TEST_F(Quantize, GivesTheTokensAndDraftsThatQuantisingWhileLoadingGives) {
-  for (const auto& [name, format] :
-       {std::pair{"int8", kernels::WeightFormat::Int8}, std::pair{"int4", kernels::WeightFormat::Int4}}) {
+  for (const char* name : {"int8", "int4"}) {
     ASSERT_EQ(quantize({kTarget, at(name), "--quantization", name}), kDone);
     ASSERT_EQ(quantize({kDrafter, at(std::string("d") + name), "--quantization", name}), kDone);
-    const engine::Output packed = write(*open(at(name), at(std::string("d") + name), std::nullopt).engine);
-    const engine::Output loaded = write(*open(kTarget, kDrafter, format).engine);
+    const engine::Output packed = write(*open(at(name), at(std::string("d") + name), nullptr).engine);
+    const engine::Output loaded = write(*open(kTarget, kDrafter, name).engine);
     EXPECT_EQ(packed.tokens, loaded.tokens);
     ASSERT_EQ(packed.rounds.size(), loaded.rounds.size());
     for (std::size_t i = 0; i < packed.rounds.size(); ++i) {
@@ -86,9 +87,8 @@ TEST_F(Quantize, GivesTheTokensAndDraftsThatQuantisingWhileLoadingGives) {
       EXPECT_EQ(packed.rounds[i].confidence, loaded.rounds[i].confidence);
     }
   }
-  const engine::Output plain = write(*open(kTarget, "", std::nullopt).engine);
-  EXPECT_NE(plain.tokens,
-            write(*open(at("int4"), "", std::nullopt).engine).tokens);  // the comparison can fail
+  const engine::Output plain = write(*open(kTarget, "", nullptr).engine);
+  EXPECT_NE(plain.tokens, write(*open(at("int4"), "", nullptr).engine).tokens);  // the comparison can fail
 }
 
 // Files are mapped, so that what points into them is no copy.

@@ -21,7 +21,9 @@ namespace outrider::decode {
 
 struct AcceptRules {
   AcceptMethod method = AcceptMethod::Standard;
-  std::vector<double> synthetic_rates = {};  // for Synthetic only, as parse_synthetic_rates gives them
+  // For Synthetic only. Rate i is the chance that drafts 0..i are all accepted, not that of draft i alone: at
+  // most 1, never rising (vLLM's synthetic_acceptance_rates).
+  std::vector<double> synthetic_rates = {};
 };
 
 struct VerifyInput {

@@ -217,20 +217,5 @@ TEST(AcceptMethod, ReadsTheNamesItWritesAndRefusesOthers) {
   EXPECT_FALSE(parse_draft_sample_method("Greedy", "x").ok());
 }
 
-TEST(SyntheticRates, ComeFromALengthOrAListAndNeverFromBoth) {
-  using Rates = std::vector<double>;
-  for (const auto& [length, rates] : std::vector<std::pair<double, Rates>>{
-           {2.5, {1, 0.5, 0}}, {1, {0, 0, 0}}, {4, {1, 1, 1}}, {2, {1, 0, 0}}}) {
-    EXPECT_EQ(*parse_synthetic_rates({}, length, 3), rates);
-  }
-  EXPECT_EQ(*parse_synthetic_rates(Rates{0.9, 0.9, 0.1}, {}, 3), (Rates{0.9, 0.9, 0.1}));
-  EXPECT_FALSE(parse_synthetic_rates({}, {}, 3).ok());
-  EXPECT_FALSE(parse_synthetic_rates(Rates{1, 1, 1}, 4, 3).ok());
-  for (const double length : {0.9, 4.1, std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_FALSE(parse_synthetic_rates({}, length, 3).ok());
-  }
-  EXPECT_EQ(parse_synthetic_rates(Rates{0.5, 0.6, -1, 2}, {}, 3).error().problems.size(), 5u);
-}
-
 }  // namespace
 }  // namespace outrider::decode

@@ -28,7 +28,7 @@ constexpr WordRow kWords[] = {
     {"dtype", kOutriderOnly, "auto float32 bfloat16", kAllButPlan},
     {"quantization", kOutriderOnly, "int8 int4", kAllButPlan},
     {"kernel_target", kOutriderOnly, "reference avx2 avx512"},
-    {"method", kOutriderOnly, "dspark dflash ngram", kAllButPlan},
+    {"run_method", kOutriderOnly, "dspark dflash ngram", kAllButPlan},
     {"kv_cache_dtype", kOutriderOnly, "auto float32 bfloat16", kAllButPlan},
     {"kv_cache_dtype", kOutriderOnly, "auto float16 bfloat16 float32 fp8 fp8_e4m3 fp8_e5m2 fp8_ds_mla",
      kPlanOnly},

@@ -4,6 +4,7 @@
 
 #include "base/flags.h"
 #include "plan/derive_draft.h"
+#include "plan/derive_run.h"
 
 namespace outrider::plan {
 namespace {
@@ -108,6 +109,8 @@ class TargetBuilder {
       settings_.quantization = asked_.quantization;
     } else if (facts_.model.quantisation) {
       settings_.quantization = facts_.model.quantisation->method;
+    } else if (facts_.model.packed_bits) {
+      settings_.quantization = "int" + std::to_string(*facts_.model.packed_bits);
     }
   }
 
@@ -155,13 +158,14 @@ void list_differences(const RoleSettings& target, const RoleSettings& draft, con
 
 void derive_roles(Question& question) {
   question.target = TargetBuilder(question.intent, question.facts.target).build(question.derivations);
-  if (!question.wants_draft()) return;
-  if (question.view) {
-    Reasons reasons;
-    question.draft = derive_draft(question.target, question, reasons);
-    list_differences(question.target, *question.draft, reasons, question.derivations);
+  Reasons reasons;
+  if (question.wants_draft()) {
+    if (question.view) question.draft = derive_draft(question.target, question, reasons);
+    question.drafting = derive_drafting(question);
   }
-  question.drafting = derive_drafting(question);
+  derive_run(question, reasons);
+  if (!question.wants_draft()) return;
+  if (question.draft) list_differences(question.target, *question.draft, reasons, question.derivations);
   if (!question.intent.draft->method && !question.method.name.empty()) {
     question.derivations.push_back({.field = "draft.method",
                                     .from = Json(),

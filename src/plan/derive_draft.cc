@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/derive_run.h"
+
 namespace outrider::plan {
 namespace {
 
@@ -204,6 +206,7 @@ std::optional<std::string> derive_quantization(const Question& question, Reasons
     reasons["quantization"] = kAsked;
     return asked;
   }
+  if (const auto bits = question.view->model->packed_bits) return "int" + std::to_string(*bits);
   const auto& quant = question.view->model->quantisation;
   if (!quant) return std::nullopt;
   if (question.view->inside_target && part_is_ignored(question, *quant)) {
@@ -281,6 +284,7 @@ std::int64_t derive_tokens(const Question& question) {
   // A limit: how many are drafted follows the match.
   if (question.method.name == "suffix")
     return question.intent.draft->suffix_decoding_max_tree_depth.value_or(24);
+  if (const auto ours = derive_run_tokens(question)) return *ours;
   if (!question.view) return 0;
   const checkpoint::DrafterFacts& drafter = *question.view->drafter;
   if (drafter.default_tokens) return *drafter.default_tokens;
@@ -315,6 +319,7 @@ DraftSettings derive_drafting(const Question& question) {
   if (asked.draft_sample_method) drafting.draft_sample_method = *asked.draft_sample_method;
   if (asked.rejection_sample_method) drafting.rejection_sample_method = *asked.rejection_sample_method;
   drafting.enable_adaptive_verification = asked.enable_adaptive_verification;
+  derive_run_drafting(question, drafting);
   if (!question.view) return drafting;
   const checkpoint::DrafterFacts& drafter = *question.view->drafter;
   drafting.block_size = asked.block_size;

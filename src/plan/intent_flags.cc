@@ -22,7 +22,9 @@ FlagKind kind_of_member(const std::optional<T>&) {
 std::string help_of(std::string_view name, const AskNote& note, Use use) {
   std::string help(note.help), words;
   if (use == Use::Plan) return help;
-  for (const std::string_view word : words_of(name, Engine::Outrider, use))
+  const bool method = name == "method";
+  if (method) help = "how drafts are made";
+  for (const std::string_view word : words_of(method ? "run_method" : name, Engine::Outrider, use))
     words += (words.empty() ? "" : ", ") + std::string(word);
   return words.empty() ? help : help + "; " + words;
 }

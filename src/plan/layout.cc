@@ -196,14 +196,15 @@ class RankBuilder {
 
   KvBytes kv_of(const RoleSettings& settings, const std::vector<KvGroup>& groups, std::int64_t first,
                 std::int64_t count, std::int64_t shard) const {
-    KvSpread spread{.tensor = size_of(settings.tensor_parallel_size),
-                    .context = {.shards = size_of(settings.decode_context_parallel_size),
-                                .interleave = size_of(settings.cp_kv_cache_interleave_size),
-                                .block = size_of(settings.kv_block_size)},
-                    .element_bytes = kv_element_bytes(settings.kv_cache_dtype),
-                    .latent_row_bytes = std::nullopt,
-                    .first_layer = first,
-                    .layer_count = count};
+    KvSpread spread{
+        .tensor = size_of(settings.tensor_parallel_size),
+        .context = {.shards = size_of(settings.decode_context_parallel_size),
+                    .interleave = size_of(settings.cp_kv_cache_interleave_size),
+                    .block = size_of(settings.kv_block_size)},
+        .element_bytes = kv_element_bytes(settings.kv_store_dtype.value_or(settings.kv_cache_dtype)),
+        .latent_row_bytes = std::nullopt,
+        .first_layer = first,
+        .layer_count = count};
     // 512 values of one byte, 4 scales of 4, 64 rotated values of 2 (FlashMLA's row).
     if (settings.kv_cache_dtype == "fp8_ds_mla") spread.latent_row_bytes = 656;
     return kv_bytes(groups, spread, shard % spread.context.shards, settings.max_model_len.value_or(0));

@@ -1,7 +1,10 @@
 #include "plan/plan.h"
 
+#include <algorithm>
+
 #include "plan/derive.h"
 #include "plan/layout.h"
+#include "plan/memory.h"
 #include "plan/print_json.h"
 #include "plan/rules.h"
 
@@ -18,6 +21,10 @@ Plan derive_plan(Question question) {
       plan.draft->role = RolePlan{.settings = *question.draft, .layout = derive_draft_layout(question)};
   }
   plan.ranks = derive_ranks(question, plan.target.layout);
+  if (const auto need = derive_memory(question)) {
+    for (RankPlan& rank : plan.ranks)
+      rank.bytes.resident = static_cast<std::int64_t>(std::min(need->total(), 9e18));
+  }
   plan.bytes = derive_bytes(question, plan.ranks);
   plan.derivations = std::move(question.derivations);
   if (plan.draft && plan.draft->role) {
@@ -59,6 +66,9 @@ void note_unknown_sizes(const Question& question, std::vector<Derivation>& notes
 // Under our own rules a count of 0 means that nothing is drafted: all draft rules are silent.
 Intent without_idle_drafter(Intent intent, std::vector<Derivation>& notes) {
   if (intent.engine == Engine::Outrider && intent.draft && intent.draft->num_speculative_tokens == 0) {
+    const auto& drawing = intent.draft->rejection_sample_method;  // plain steps draw the same way
+    if (!intent.target.rejection_sample_method && drawing && *drawing != "synthetic")
+      intent.target.rejection_sample_method = drawing;
     intent.draft.reset();
     intent.eplb_draft.reset();
     notes.push_back({.field = "draft.num_speculative_tokens",

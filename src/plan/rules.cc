@@ -29,7 +29,7 @@ std::vector<const Rule*> all_rules() {
   std::vector<const Rule*> rules;
   for (const auto part :
        {shape_rules(), world_rules(), draft_rules(), speculative_rules(), other_rules(), context_rules(),
-        expert_rules(), pipeline_rules(), kernel_rules(), contract_rules(), later_rules()}) {
+        expert_rules(), pipeline_rules(), kernel_rules(), contract_rules(), run_rules(), later_rules()}) {
     for (const Rule& rule : part) rules.push_back(&rule);
   }
   return rules;

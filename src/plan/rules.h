@@ -58,6 +58,7 @@ std::span<const Rule> expert_rules();       // D, X2
 std::span<const Rule> pipeline_rules();     // E, F, I
 std::span<const Rule> kernel_rules();       // G, X8
 std::span<const Rule> contract_rules();     // H
+std::span<const Rule> run_rules();          // R, MEM
 std::span<const Rule> later_rules();        // J, K, and reading: CLI, JSON, YAML
 std::vector<const Rule*> all_rules();
 const Rule* find_rule(std::string_view id);

@@ -138,8 +138,8 @@ void check_b14(const Question& q, Reporter& out) {
       "choose a multiple");
 }
 
-// A block drafter without a Markov head is both: DSpark of rank 0 and DFlash. Outrider reads the head where
-// there is one, whatever of the two names it is given.
+// A block drafter without a Markov head is both for vLLM: DSpark of rank 0 and DFlash. Under our own rules a
+// name that is given must be the file's kind: who asks for the other has another file in mind.
 bool serves(const Question& q, const checkpoint::DrafterFacts& drafter, DraftMethod asked) {
   if (drafter.method == asked) return true;
   // vLLM runs PARD as a draft model, with "parallel_drafting".
@@ -148,7 +148,7 @@ bool serves(const Question& q, const checkpoint::DrafterFacts& drafter, DraftMet
   const auto is_block = [](DraftMethod method) {
     return method == DraftMethod::DSpark || method == DraftMethod::DFlash;
   };
-  return is_block(drafter.method) && is_block(asked) && (q.is(Engine::Outrider) || !drafter.markov);
+  return is_block(drafter.method) && is_block(asked) && !q.is(Engine::Outrider) && !drafter.markov;
 }
 
 // A class of another family than the config's keys: told only where the class names one of the families that

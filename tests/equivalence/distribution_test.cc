@@ -18,7 +18,7 @@ struct Case {
   double temperature;
   std::int64_t top_k;
   double top_p;
-  decode::DraftSampleMethod draws;
+  const char* draws;
   double threshold;
   bool scheduled;
 };
@@ -79,13 +79,13 @@ class Distribution : public ::testing::TestWithParam<std::tuple<std::string, Cas
 TEST_P(Distribution, OfThreeTokensIsTheTargets) {
   const Pair pair{std::get<0>(GetParam())};
   const Case& wanted = std::get<1>(GetParam());
-  engine::EngineSettings settings = bf16_settings();
-  settings.sequences_max = 100;
-  settings.cache_tokens = 100 * 48;
-  settings.sequence_tokens_max = 40;
-  settings.speculative = dspark(4);
-  settings.speculative->sample_method = wanted.draws;
-  settings.speculative->confidence_threshold = wanted.threshold;
+  plan::Intent settings = bf16_settings();
+  settings.target.max_num_seqs = 100;
+  settings.target.num_kv_blocks = 100 * 3;
+  settings.target.max_model_len = 40;
+  settings.draft = drafting(4);
+  settings.draft->draft_sample_method = wanted.draws;
+  settings.draft->confidence_threshold = wanted.threshold;
   Loaded loaded = load(pair.target(), pair.drafter(), settings);
   if (wanted.scheduled) {
     loaded.engine->adapt(
@@ -134,16 +134,15 @@ TEST_P(Distribution, OfThreeTokensIsTheTargets) {
   EXPECT_GT(tail(chi_square, bins - 1), 1e-3) << "chi-square " << chi_square << " over " << bins << " bins";
 }
 
-using enum decode::DraftSampleMethod;
 INSTANTIATE_TEST_SUITE_P(
     Pairs, Distribution,
     ::testing::Combine(::testing::Values("dspark/ds_rnn_g16_moe", "dspark/sp_vanilla_b7_reduced"),
-                       ::testing::Values(Case{"cool_greedy_drafts", 0.5, 4, 1, Greedy, 0, false},
-                                         Case{"plain_drawn_drafts", 1.0, 4, 1, Probabilistic, 0, false},
-                                         Case{"hot_drawn_top_p", 1.5, 6, 0.8, Probabilistic, 0, false},
-                                         Case{"drawn_threshold", 1.0, 4, 1, Probabilistic, 0.45, false},
-                                         Case{"drawn_scheduled", 1.0, 4, 1, Probabilistic, 0, true},
-                                         Case{"greedy_scheduled", 1.0, 4, 0.9, Greedy, 0, true})),
+                       ::testing::Values(Case{"cool_greedy_drafts", 0.5, 4, 1, "greedy", 0, false},
+                                         Case{"plain_drawn_drafts", 1.0, 4, 1, "probabilistic", 0, false},
+                                         Case{"hot_drawn_top_p", 1.5, 6, 0.8, "probabilistic", 0, false},
+                                         Case{"drawn_threshold", 1.0, 4, 1, "probabilistic", 0.45, false},
+                                         Case{"drawn_scheduled", 1.0, 4, 1, "probabilistic", 0, true},
+                                         Case{"greedy_scheduled", 1.0, 4, 0.9, "greedy", 0, true})),
     [](const auto& test) {
       std::string name = std::get<0>(test.param) + "_" + std::get<1>(test.param).name;
       for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';

@@ -33,16 +33,12 @@ struct Pair {
 };
 
 // bf16 products and cache: the arithmetic where a wrong order of summation shows first.
-inline engine::EngineSettings bf16_settings() {
-  engine::EngineSettings settings = float32_settings();
-  settings.dtype = engine::DtypeChoice::Bfloat16;
-  settings.sequence_tokens_max = 160;
-  settings.sequences_max = 3;
+inline plan::Intent bf16_settings() {
+  plan::Intent settings = float32_settings();
+  settings.target.dtype = "bfloat16";
+  settings.target.max_model_len = 160;
+  settings.target.max_num_seqs = 3;
   return settings;
-}
-
-inline engine::SpeculativeSettings dspark(int drafts) {
-  return {.method = engine::DraftMethod::DSpark, .draft_tokens = drafts};
 }
 
 // Cuts a proposal at random, and replaces some of its tokens: every pattern of acceptance and rejection comes

@@ -54,10 +54,10 @@ class DrafterGolden : public ::testing::TestWithParam<std::string> {
  protected:
   std::string folder() const { return data_path(GetParam()); }
   Loaded load_case(int drafts, int slots) const {
-    engine::EngineSettings settings = float32_settings();
-    settings.sequence_tokens_max = 160;
-    settings.speculative = engine::SpeculativeSettings{
-        .method = engine::DraftMethod::DSpark, .draft_tokens = drafts, .block_size = slots};
+    plan::Intent settings = float32_settings();
+    settings.target.max_model_len = 160;
+    settings.draft = drafting(drafts);
+    settings.draft->block_size = slots;
     return load(folder() + "/target", folder() + "/drafter", settings);
   }
   base::Json json_ = read_json(data_path(GetParam()) + "/golden.json");

@@ -49,11 +49,11 @@ struct RouterTrace final : model::RoutingObserver {
 class Qwen3Golden : public ::testing::TestWithParam<std::tuple<std::string, kernels::Target>> {
  protected:
   std::string folder() const { return data_path(std::get<0>(GetParam())); }
-  engine::EngineSettings settings() const {
-    engine::EngineSettings settings = float32_settings();
-    settings.target = std::get<1>(GetParam());
-    settings.sequence_tokens_max = 128;
-    settings.sequences_max = 4;
+  plan::Intent settings() const {
+    plan::Intent settings = float32_settings();
+    settings.target.kernel_target = kernels::name_of(std::get<1>(GetParam()));
+    settings.target.max_model_len = 128;
+    settings.target.max_num_seqs = 4;
     return settings;
   }
 };

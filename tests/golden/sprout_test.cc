@@ -9,11 +9,10 @@ namespace outrider::testing {
 namespace {
 
 TEST(SproutGolden, GreedyTextAndRoundsOfEveryPromptAgree) {
-  engine::EngineSettings settings = float32_settings();
-  settings.thread_count = 1;
-  settings.sequence_tokens_max = 512;
-  settings.sequences_max = 4;
-  settings.speculative = engine::SpeculativeSettings{.method = engine::DraftMethod::DSpark};
+  plan::Intent settings = float32_settings();
+  settings.target.max_model_len = 512;
+  settings.target.max_num_seqs = 4;
+  settings.draft = drafting();
   Loaded loaded = load(model_path("sprout"), model_path("sprout-dspark"), settings);
   const base::Json json = read_json(model_path("sprout/golden.json"));
   std::vector<engine::Request> requests;

@@ -32,11 +32,11 @@ namespace {
 
 // Allocations of each of the last steps of a run.
 std::vector<std::int64_t> allocations(bool drafts, double temperature) {
-  engine::EngineSettings settings = float32_settings();
-  settings.dtype = engine::DtypeChoice::Bfloat16;
-  settings.sequence_tokens_max = 512;
-  settings.sequences_max = 2;
-  if (drafts) settings.speculative = engine::SpeculativeSettings{.method = engine::DraftMethod::DSpark};
+  plan::Intent settings = float32_settings();
+  settings.target.dtype = "bfloat16";
+  settings.target.max_model_len = 512;
+  settings.target.max_num_seqs = 2;
+  if (drafts) settings.draft = drafting();
   Loaded loaded = load(model_path("sprout"), model_path("sprout-dspark"), settings);
   for (int i = 0; i < 2; ++i) {
     engine::Request request = greedy_request({1, 327, 202, 846 + i}, 400);

@@ -3,34 +3,61 @@
 #include <gtest/gtest.h>
 
 #include "base/result.h"
+#include "engine/derive_engine_plan.h"
 
 namespace outrider::testing {
 
-engine::EngineSettings float32_settings() {
-  return {.target = kernels::best_target(), .thread_count = 1, .dtype = engine::DtypeChoice::Float32};
+plan::Intent float32_settings() {
+  plan::Intent intent;
+  intent.use = plan::Use::Bench;
+  intent.target.dtype = "float32";
+  intent.target.num_threads = 1;
+  return intent;
+}
+
+plan::AskedDraft drafting(std::optional<std::int64_t> drafts) {
+  plan::AskedDraft draft;
+  draft.num_speculative_tokens = drafts;
+  return draft;
 }
 
 namespace {
+
 template <class T>
 T take(base::Result<T> result) {
   OUTRIDER_CHECK_MSG(result.ok(), result.ok() ? "" : base::to_string(result.error()));
   return std::move(result).value();
 }
+
+plan::Machine machine_here() {
+  plan::Machine machine;
+  machine.kernel_targets.emplace();
+  for (const kernels::Target target : kernels::available_targets())
+    machine.kernel_targets->emplace_back(kernels::name_of(target));
+  return machine;
+}
+
 }  // namespace
 
-Loaded load(const std::string& target_path, const std::string& drafter_path,
-            const engine::EngineSettings& settings) {
+Loaded load(const std::string& target_path, const std::string& drafter_path, plan::Intent settings) {
   const checkpoint::OpenOptions options;
   const auto warn = [](const std::string&) {};
   Loaded loaded{
       .target = take(checkpoint::open_model(target_path, options, warn)), .drafter = {}, .engine = {}};
+  settings.model = target_path;
+  plan::ModelsFacts facts{.target = take(checkpoint::parse_facts(loaded.target.config, target_path)),
+                          .draft = std::nullopt};
   std::optional<checkpoint::DrafterShape> shape;
-  if (settings.speculative && settings.speculative->method != engine::DraftMethod::Ngram) {
+  if (settings.draft && settings.draft->method != "ngram") {
+    settings.draft->model = drafter_path;
     loaded.drafter = take(checkpoint::open_drafter(drafter_path, loaded.target.shape, options, warn));
     shape = loaded.drafter->shape;
+    facts.draft = take(checkpoint::parse_facts(loaded.drafter->config, drafter_path));
   }
-  engine::EnginePlan plan = take(engine::derive_engine_plan(settings, loaded.target.shape, shape));
-  loaded.engine = take(engine::Engine::open(std::move(plan), *loaded.target.weights,
+  const auto plan = plan::plan(settings, facts, machine_here());
+  OUTRIDER_CHECK_MSG(plan.ok(), plan.ok() ? "" : plan.error().problems.front().message);
+  loaded.engine = take(engine::Engine::open(engine::derive_engine_plan(*plan, loaded.target.shape, shape),
+                                            *loaded.target.weights,
                                             loaded.drafter ? loaded.drafter->weights.get() : nullptr));
   return loaded;
 }

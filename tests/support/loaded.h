@@ -8,12 +8,15 @@
 
 #include "checkpoint/open_model.h"
 #include "engine/engine.h"
-#include "engine/settings.h"
+#include "plan/plan.h"
 
 namespace outrider::testing {
 
 // Strict fp32 on one thread and the best target, unless a test says otherwise.
-engine::EngineSettings float32_settings();
+plan::Intent float32_settings();
+// A block drafter with so many drafts, absent: as many as it was trained for; its file says of which kind it
+// is.
+plan::AskedDraft drafting(std::optional<std::int64_t> drafts = {});
 
 struct Loaded {
   checkpoint::OpenedModel target;
@@ -21,9 +24,8 @@ struct Loaded {
   std::unique_ptr<engine::Engine> engine;
 };
 
-// `drafter_path` is used where the settings ask for a drafter with weights.
-Loaded load(const std::string& target_path, const std::string& drafter_path,
-            const engine::EngineSettings& settings);
+// Planned as a command plans it; `drafter_path` is used where the settings ask for a drafter with weights.
+Loaded load(const std::string& target_path, const std::string& drafter_path, plan::Intent settings);
 
 engine::Request greedy_request(std::vector<base::TokenId> prompt, std::int64_t tokens_max);
 
