@@ -32,6 +32,13 @@ void ConfigReader::report(std::string_view key, std::string rule, std::string re
                       .remedy = std::move(remedy)});
 }
 
+bool ConfigReader::told(std::string_view key) const {
+  const std::string field = place_ + base::printable(key);
+  const auto& problems = inspector_->problems();
+  return std::any_of(problems.begin(), problems.end(),
+                     [&](const base::Problem& problem) { return problem.field == field; });
+}
+
 std::int64_t ConfigReader::integer(std::string_view key, std::int64_t low, std::int64_t high) const {
   if (object_->find(key) == nullptr) {
     report(key, "is missing and required: " + integer_rule(low, high));

@@ -73,6 +73,9 @@ class ConfigReader {
   std::optional<std::size_t> choice_if(std::string_view key, std::span<const std::string_view> allowed) const;
 
   void report(std::string_view key, std::string rule, std::string remedy = "") const;
+  // A problem of this key was reported: its value is a stand-in, and what follows from it is no fault of its
+  // own.
+  bool told(std::string_view key) const;
   void require(bool holds, std::string_view key, std::string rule, std::string remedy = "") const {
     if (!holds) report(key, std::move(rule), std::move(remedy));
   }

@@ -162,8 +162,15 @@ std::optional<std::vector<std::size_t>> read_layer_types(const ConfigReader& rea
 }
 
 void check_head_counts(const ConfigReader& reader, int heads, int kv_heads) {
-  reader.require(heads % kv_heads == 0, "num_attention_heads",
+  const bool stand_in = reader.told("num_attention_heads") || reader.told("num_key_value_heads");
+  reader.require(stand_in || heads % kv_heads == 0, "num_attention_heads",
                  "must be a multiple of num_key_value_heads = " + std::to_string(kv_heads));
+}
+
+void check_chosen_experts(const ConfigReader& reader, std::string_view key, std::string_view experts_key,
+                          int chosen, int experts) {
+  reader.require(reader.told(experts_key) || chosen <= experts, key,
+                 "must be at most " + std::string(experts_key) + " = " + std::to_string(experts));
 }
 
 void check_expert_tensors(const ConfigReader& reader, std::string_view experts_key, std::int64_t layers,
@@ -215,7 +222,7 @@ ModelShape read_body(const ConfigReader& text, const ConfigReader& outer, std::s
                                       static_cast<double>(kPositionsMax));
     shape.positions_max = std::max(shape.positions_max, static_cast<std::int64_t>(stretched));
   }
-  shape.end_token_ids = read_end_tokens(text, shape.vocabulary);
+  shape.end_token_ids = read_end_tokens(text, text.told("vocab_size") ? kVocabularyMax : shape.vocabulary);
   shape.quantisation = read_quantisation(text, outer);
   return shape;
 }

@@ -45,6 +45,9 @@ std::optional<std::vector<std::size_t>> read_layer_types(const ConfigReader& rea
 // heads % kv_heads == 0.
 void check_head_counts(const ConfigReader& reader, int heads, int kv_heads);
 
+// No more experts a token than there are.
+void check_chosen_experts(const ConfigReader& reader, std::string_view key, std::string_view experts_key,
+                          int chosen, int experts);
 // layers x experts within bounds.
 void check_expert_tensors(const ConfigReader& reader, std::string_view experts_key, std::int64_t layers,
                           std::int64_t experts);

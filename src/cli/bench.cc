@@ -133,7 +133,10 @@ int run_bench(std::span<const std::string> words) {
   }
   base::Inspector inspector;
   BenchOptions options = parse_bench(words, inspector);
-  if (!inspector.clean()) return print_refusal(std::move(inspector).refuse());
+  if (!inspector.clean()) {
+    judge_rest(options.command, inspector);
+    return print_refusal(std::move(inspector).refuse());
+  }
   auto exit_code = run(std::move(options));
   return exit_code.ok() ? *exit_code : print_refusal(exit_code.error());
 }

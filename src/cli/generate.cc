@@ -304,7 +304,10 @@ int run_generate(std::span<const std::string> words) {
   }
   base::Inspector inspector;
   const GenerateOptions options = parse_generate(words, inspector);
-  if (!inspector.clean()) return print_refusal(std::move(inspector).refuse());
+  if (!inspector.clean()) {
+    judge_rest(options.command, inspector);
+    return print_refusal(std::move(inspector).refuse());
+  }
   auto exit_code = generate(options);
   return exit_code.ok() ? *exit_code : print_refusal(exit_code.error());
 }

@@ -160,6 +160,107 @@ TEST(Generate, RefusesIdsBeyondTheVocabularyAndPromptsWithoutRoom) {
   EXPECT_EQ(run({"--prompt-ids", "1,2", "--max-model-len", "8", "--max-tokens", "9"}).exit_code, kRefused);
 }
 
+const std::string kConfigs = std::string(OUTRIDER_TEST_DATA) + "/plan/configs";
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST(Generate, TellsEveryBadIdWithItsPrompt) {
+  const Ran ran = run({"--prompt", "x", "--prompt-ids", "1,9000,x", "--prompt-ids", "-3"});
+  EXPECT_EQ(ran.exit_code, kRefused);
+  EXPECT_EQ(lines_of(ran.err), 3u) << ran.err;
+  for (const char* part :
+       {"--prompt-ids (prompt 2) = 9000", "--prompt-ids (prompt 2) = x", "--prompt-ids (prompt 3) = -3"}) {
+    EXPECT_NE(ran.err.find(part), std::string::npos) << part << "\n" << ran.err;
+  }
+}
+
+TEST(Generate, RefusesWhatTheMemoryDoesNotHoldBeforeItReadsWeights) {
+  const Ran cache = run({"--prompt-ids", "1", "--num-kv-blocks", "2000000000"});
+  EXPECT_EQ(cache.exit_code, kRefused);
+  EXPECT_NE(cache.err.find("(rule MEM)"), std::string::npos) << cache.err;
+  testing::internal::CaptureStderr();
+  const std::vector<std::string> words = {
+      "--model",        kConfigs + "/qwen3-32b",
+      "--load-format",  "dummy",
+      "--hf-overrides", R"({"num_hidden_layers":1000,"intermediate_size":200000})",
+      "--prompt-ids",   "1"};
+  EXPECT_EQ(run_generate(words), kRefused);
+  const std::string err = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines_of(err), 1u) << err;
+  for (const char* part : {"(rule MEM)", "TiB", "weights", "quantization int8 or int4", "hf_overrides"})
+    EXPECT_NE(err.find(part), std::string::npos) << part << "\n" << err;
+}
+
+TEST(Generate, RefusesADrafterOfTheOtherKindAndNamesBoth) {
+  const auto refusal = [](const std::string& target, const std::string& drafter, const char* method) {
+    testing::internal::CaptureStderr();
+    const std::vector<std::string> words = {"--model",
+                                            target,
+                                            "--prompt-ids",
+                                            "1",
+                                            "--speculative-config.method",
+                                            method,
+                                            "--speculative-config.model",
+                                            drafter};
+    EXPECT_EQ(run_generate(words), kRefused);
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string pair = std::string(OUTRIDER_TEST_DATA) + "/dflash/zlab_b4_default_taps";
+  for (const std::string& err :
+       {refusal(kTarget, kDrafter, "dflash"), refusal(pair + "/target", pair + "/drafter", "dspark")}) {
+    EXPECT_NE(err.find("--speculative-config method"), std::string::npos) << err;
+    EXPECT_NE(err.find("dflash"), std::string::npos) << err;
+    EXPECT_NE(err.find("dspark"), std::string::npos) << err;
+  }
+}
+
+TEST(Generate, NamesFlagsAndKeysAsTheyWereTyped) {
+  const Ran ran = run(with_drafter({"--prompt", "x", "--speculative-config.block_size", "3",
+                                    "--speculative-config.num_speculative_tokens", "7", "--kernel-target",
+                                    "sse", "--max-model-len", "9999999"}));
+  EXPECT_EQ(ran.exit_code, kRefused);
+  EXPECT_EQ(lines_of(ran.err), 3u) << ran.err;
+  for (const char* part :
+       {"--speculative-config block_size = 3", "--kernel-target = sse", "--max-model-len = 9999999"}) {
+    EXPECT_NE(ran.err.find(part), std::string::npos) << part << "\n" << ran.err;
+  }
+}
+
+TEST(Generate, OneFaultIsOneProblem) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"--speculative-config", R"({"method":"telepathy"})"},
+           {"--speculative-config", R"({"method":"dspark"})"},
+           {"--speculative-config", R"({"method":"ngram","model":"x"})"},
+           {"--speculative-config", R"({"method":"ngram","rejection_sample_method":"synthetic"})"},
+           {"--hf-overrides", R"({"num_experts":null})"},
+           {"--hf-overrides", R"({"vocab_size":null})"},
+           {"--hf-overrides", R"({"num_attention_heads":null})"}}) {
+    std::vector<std::string> all = {"--prompt-ids", "1"};
+    all.insert(all.end(), words.begin(), words.end());
+    const Ran ran = run(all);
+    EXPECT_EQ(ran.exit_code, kRefused);
+    EXPECT_EQ(lines_of(ran.err), 1u) << ran.err;
+  }
+}
+
+TEST(Generate, RefusesThreadsFarBeyondTheCores) {
+  testing::internal::CaptureStderr();
+  const std::vector<std::string> words = {"--model", kTarget, "--prompt", "x", "--num-threads", "100000"};
+  EXPECT_EQ(run_generate(words), kRefused);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("--num-threads = 100000"), std::string::npos);
+}
+
+TEST(Generate, HelpListsTheKeysOfTheSpeculativeConfig) {
+  const std::string help = run({"--help"}).out;
+  for (const char* key : {"\n  num_speculative_tokens N ", "\n  confidence_threshold X ",
+                          "\n  draft_sample_method greedy|probabilistic", "dspark, dflash, ngram"}) {
+    EXPECT_NE(help.find(key), std::string::npos) << key;
+  }
+  EXPECT_EQ(help.find("synthetic"), std::string::npos);  // refused here: bench has it
+}
+
 TEST(Generate, RefusesATokenizerThatIsALinkOutOfTheFolder) {
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / ("links" + std::to_string(::getpid()));

@@ -363,6 +363,7 @@ TEST_F(PlanRefusals, EveryRuleRefusesInTheseWords) {
 
 TEST_F(PlanRefusals, EveryProblemSaysWhereItIsAndWhatToDo) {
   for (const Command& command : kCommands) {
+    if (std::string_view(command.words).starts_with("generate ")) continue;  // no JSON for what runs
     const auto answer = base::parse_json(run(command, true).out, "answer");
     ASSERT_TRUE(answer.ok()) << command.words;
     for (const base::Json& problem : *answer->find("problems")->array()) {

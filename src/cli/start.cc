@@ -34,6 +34,13 @@ base::Result<base::Done> open_checkpoints(const plan::Intent& intent, Files& fil
   return base::Done{};
 }
 
+// Before prompts are read nobody knows how much memory is needed.
+plan::Machine sizeless_machine() {
+  plan::Machine machine = this_machine();
+  machine.device_memory_bytes.reset();
+  return machine;
+}
+
 // A fault of a config and the rule that judges the same field are one problem.
 void add_judgement(const base::Result<plan::Plan, plan::PlanRefusal>& judged, bool files_told,
                    std::vector<Problem>& problems) {
@@ -66,12 +73,29 @@ base::Problem typed(const Problem& problem) {
     std::replace(flag.begin(), flag.end(), '_', '-');
     field = "--" + flag + (dot == std::string::npos ? "" : field.substr(dot));
   }
-  if (rule.starts_with("target: ") && !of_config) rule = rule.substr(8);
-  if (rule.starts_with("draft: ") && !of_config) rule = rule.substr(7);
+  for (const std::string_view role : {"target: ", "draft: ", "target.", "draft."}) {
+    if (rule.starts_with(role) && !of_config) rule = rule.substr(role.size());
+  }
   return {.field = std::move(field),
           .found = problem.value,
           .rule = rule + " (rule " + problem.rule + ")",
           .remedy = problem.remedy};
+}
+
+void judge_rest(const plan::CommandLine& command, base::Inspector& inspector) {
+  if (command.intent.model.empty()) return;
+  plan::CommandLine copy = command;
+  const PlanInputs inputs = read_plan_inputs(copy);
+  std::vector<Problem> problems = inputs.problems;
+  if (inputs.facts)
+    add_judgement(plan::plan(copy.intent, *inputs.facts, sizeless_machine()), false, problems);
+  const std::vector<base::Problem> told = inspector.problems();
+  for (const Problem& problem : problems) {
+    base::Problem more = typed(problem);
+    const bool new_one = std::none_of(told.begin(), told.end(),
+                                      [&](const base::Problem& old) { return old.field == more.field; });
+    if (new_one) inspector.report(std::move(more));
+  }
 }
 
 base::Result<Files> open_files(plan::CommandLine command) {
@@ -93,9 +117,7 @@ base::Result<Files> open_files(plan::CommandLine command) {
     if (!told) problems.push_back(std::move(problem));
   }
   if (inputs.facts) {
-    plan::Machine machine = this_machine();
-    machine.device_memory_bytes.reset();  // how much is needed is not known yet
-    add_judgement(plan::plan(command.intent, *inputs.facts, machine), files_told, problems);
+    add_judgement(plan::plan(command.intent, *inputs.facts, sizeless_machine()), files_told, problems);
   }
   for (const Problem& problem : problems) inspector.report(typed(problem));
   return std::move(inspector).refuse();

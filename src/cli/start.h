@@ -26,6 +26,9 @@ struct Files {
 // A refusal has what is wrong with the files, and what the rules say of the rest.
 base::Result<Files> open_files(plan::CommandLine command);
 
+// Words were wrong: what the rules say of the rest, so that one run tells all. Opens no weights.
+void judge_rest(const plan::CommandLine& command, base::Inspector& inspector);
+
 // The plan, for this machine; or every problem.
 base::Result<plan::Plan> plan_run(const plan::Intent& intent, const plan::ModelsFacts& facts);
 

@@ -131,7 +131,7 @@ std::optional<Problem> word_problem(std::string_view field_name, std::string_vie
     where = ", though it can be planned";
   }
   const std::string who =
-      std::string(row_of(engine).title) + (use == Use::Plan ? "" : " " + std::string(name_of(use)));
+      use == Use::Plan ? std::string(row_of(engine).title) : "outrider " + std::string(name_of(use));
   const std::string shown = base::printable(value);
   return Problem{.rule = "CLI",
                  .field = std::string(printed_field),

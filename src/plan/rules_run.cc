@@ -105,7 +105,8 @@ void check_r5(const Question& q, Reporter& out) {
   const auto in_range = [&](const char* field, std::int64_t value) {
     if (value >= 1 && value <= kLookupMax) return;
     out.refuse(std::string("draft.") + field, text(value),
-               std::string("draft: ") + field + "=" + text(value) + " is not from 1 to " + text(kLookupMax));
+               std::string("draft: ") + field + "=" + text(value) + " is not from 1 to " + text(kLookupMax),
+               "give a length of 1 to " + text(kLookupMax));
   };
   in_range("prompt_lookup_min", least);
   in_range("prompt_lookup_max", most);
@@ -175,7 +176,8 @@ void check_blocks(const Question& q, Reporter& out) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   if (!asked || (*asked >= 1 && *asked <= kMost)) return;
   out.refuse("target.num_kv_blocks", text(*asked),
-             "target: num_kv_blocks=" + text(*asked) + " is not from 1 to " + text(kMost));
+             "target: num_kv_blocks=" + text(*asked) + " is not from 1 to " + text(kMost),
+             "leave it out: enough for all sequences is derived");
 }
 
 // --- R9: drawing ---

@@ -19,8 +19,7 @@ MoeMlp read_moe(const ConfigReader& text, int layer_count) {
              .experts_per_token = text.count("num_experts_per_tok", kExpertsMax),
              .expert_width = text.width("moe_intermediate_size"),
              .normalise_weights = text.flag("norm_topk_prob", true)};
-  text.require(moe.experts_per_token <= moe.experts, "num_experts_per_tok",
-               "must be at most n_routed_experts = " + std::to_string(moe.experts));
+  check_chosen_experts(text, "num_experts_per_tok", "n_routed_experts", moe.experts_per_token, moe.experts);
   check_expert_tensors(text, "n_routed_experts", layer_count, moe.experts);
   if (const std::int64_t shared = text.integer_if("n_shared_experts", 0, kExpertsMax).value_or(0);
       shared > 0) {

@@ -79,8 +79,7 @@ std::optional<MoeMlp> read_experts(const ConfigReader& text, int layer_count) {
                    .experts_per_token = text.count("top_k_experts", kExpertsMax),
                    .expert_width = text.width("moe_intermediate_size"),
                    .normalise_weights = true};
-  text.require(moe.experts_per_token <= moe.experts, "top_k_experts",
-               "must be at most num_experts = " + std::to_string(moe.experts));
+  check_chosen_experts(text, "top_k_experts", "num_experts", moe.experts_per_token, moe.experts);
   check_expert_tensors(text, "num_experts", layer_count, moe.experts);
   return moe;
 }

@@ -59,8 +59,7 @@ ModelShape read_gpt_oss(const ConfigReader& text, const ConfigReader& outer) {
       .expert_width = text.width("intermediate_size"),
       .normalise_weights = true,  // softmax over the chosen logits
       .biases = true};
-  text.require(moe.experts_per_token <= moe.experts, "num_experts_per_tok",
-               "must be at most " + std::string(experts) + " = " + std::to_string(moe.experts));
+  check_chosen_experts(text, "num_experts_per_tok", experts, moe.experts_per_token, moe.experts);
   const int layer_count = text.count("num_hidden_layers", kLayersMax);
   check_expert_tensors(text, experts, layer_count, moe.experts);
   const std::int64_t window = text.integer("sliding_window", 1, kPositionsMax);

@@ -37,8 +37,7 @@ MoeMlp read_moe(const ConfigReader& text, int layer_count) {
              .expert_width = text.width("moe_intermediate_size"),
              .normalise_weights = text.flag("moe_renormalize", true),
              .selection_bias = true};
-  text.require(moe.experts_per_token <= moe.experts, "num_experts_per_token",
-               "must be at most num_experts = " + std::to_string(moe.experts));
+  check_chosen_experts(text, "num_experts_per_token", "num_experts", moe.experts_per_token, moe.experts);
   check_expert_tensors(text, "num_experts", layer_count, moe.experts);
   const int shared = static_cast<int>(text.integer_if("num_shared_experts", 0, kExpertsMax).value_or(0));
   if (shared > 0) moe.shared = SharedExperts{.count = shared, .width = shared * moe.expert_width};

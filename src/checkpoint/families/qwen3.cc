@@ -34,8 +34,7 @@ MoeMlp read_moe(const ConfigReader& text) {
       .expert_width = text.width("moe_intermediate_size"),
       .normalise_weights = text.flag("norm_topk_prob", false),
   };
-  text.require(moe.experts_per_token <= moe.experts, "num_experts_per_tok",
-               "must be at most " + std::string(experts) + " = " + std::to_string(moe.experts));
+  check_chosen_experts(text, "num_experts_per_tok", experts, moe.experts_per_token, moe.experts);
   return moe;
 }
 

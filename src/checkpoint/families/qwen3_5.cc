@@ -31,8 +31,7 @@ MlpShape read_mlp(const ConfigReader& text, int layer_count) {
              .experts_per_token = text.count("num_experts_per_tok", kExpertsMax),
              .expert_width = text.width("moe_intermediate_size"),
              .normalise_weights = text.flag("norm_topk_prob", true)};
-  text.require(moe.experts_per_token <= moe.experts, "num_experts_per_tok",
-               "must be at most num_experts = " + std::to_string(moe.experts));
+  check_chosen_experts(text, "num_experts_per_tok", "num_experts", moe.experts_per_token, moe.experts);
   check_expert_tensors(text, "num_experts", layer_count, moe.experts);
   if (const auto width = text.integer_if("shared_expert_intermediate_size", 1, kWidthMax)) {
     moe.shared = SharedExperts{.count = 1, .width = *width, .gated = true};
