@@ -35,7 +35,30 @@ base::Result<base::Done> load_text(BenchOptions& options) {
   if (!options.text) return base::Done{};
   OUTRIDER_TRY(const text::Tokenizer tokenizer, open_tokenizer(options.command.intent.model));
   OUTRIDER_TRY(const std::string text, base::read_text_file(*options.text));
-  OUTRIDER_TRY(options.settings.held_text, tokenizer.encode(text, /*special=*/false));
+  auto encoded = tokenizer.encode(text, /*special=*/false);
+  if (!encoded.ok()) {
+    base::Refusal refusal = std::move(encoded).error();
+    for (base::Problem& problem : refusal.problems)
+      problem.field = "--text " + *options.text + ": " + problem.field;
+    return refusal;
+  }
+  options.settings.held_text = std::move(*encoded);
+  return base::Done{};
+}
+
+// Every id of every prompt that the vocabulary does not have.
+base::Result<base::Done> check_prompts(const std::vector<bench::Prompt>& prompts, std::int64_t vocabulary) {
+  base::Inspector inspector;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    for (const base::TokenId token : prompts[i].tokens) {
+      if (token < vocabulary) continue;
+      inspector.report({.field = "--prompts cases[" + std::to_string(i) + "].prompt_token_ids",
+                        .found = std::to_string(token),
+                        .rule = "must lie in the vocabulary, 0 to " + std::to_string(vocabulary - 1),
+                        .remedy = ""});
+    }
+  }
+  if (!inspector.clean()) return std::move(inspector).refuse();
   return base::Done{};
 }
 
@@ -84,6 +107,7 @@ base::Result<bench::Report> measure_bench(const BenchOptions& options, const ben
   std::optional<Files> files;
   if (options.has_model()) {
     OUTRIDER_TRY(files, open_files(options.command));
+    OUTRIDER_TRY_DONE(check_prompts(options.settings.prompts, files->target.shape.vocabulary));
     OUTRIDER_TRY_DONE(add_plans(intent, *files, question));
     question.target = &files->target;
     if (files->drafter) question.drafter = &*files->drafter;

@@ -150,6 +150,26 @@ TEST(Bench, RefusesMorePositionsThanTheModelHas) {
   EXPECT_NE(base::to_string(report.error()).find("the model has 4096"), std::string::npos);
 }
 
+TEST(Bench, TellsEveryIdThatTheVocabularyDoesNotHave) {
+  base::Inspector inspector;
+  const std::vector<std::string> words = {"--model",
+                                          kTarget,
+                                          "--only",
+                                          "speculate",
+                                          "--num-threads",
+                                          "1",
+                                          "--speculative-config",
+                                          R"({"method":"ngram"})"};
+  BenchOptions options = parse_bench(words, inspector);
+  ASSERT_TRUE(inspector.clean());
+  options.settings.prompts = {{.name = "a", .tokens = {1, 8192}}, {.name = "b", .tokens = {9000, 3}}};
+  const auto report = measure_bench(options, {});
+  ASSERT_FALSE(report.ok());
+  const std::string text = base::to_string(report.error());
+  EXPECT_NE(text.find("--prompts cases[0].prompt_token_ids = 8192"), std::string::npos) << text;
+  EXPECT_NE(text.find("--prompts cases[1].prompt_token_ids = 9000"), std::string::npos) << text;
+}
+
 TEST(BenchPrompts, AreReadByKindAndRefusedWithTheirPlace) {
   const auto parse = [](const char* text) {
     const auto json = base::parse_json(text, "file");

@@ -245,6 +245,25 @@ TEST(Generate, OneFaultIsOneProblem) {
   }
 }
 
+// The engine reads keys and tensors alone and would run it; the planner's reader finds two statements.
+TEST(Generate, TellsWhatOnlyThePlannersReaderFindsAndJudgesTheRest) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("two_statements" + std::to_string(::getpid()));
+  std::filesystem::copy(kDrafter, folder);
+  std::ifstream in(kDrafter + "/config.json");
+  std::string config((std::istreambuf_iterator<char>(in)), {});
+  const std::string own = "Qwen3DSparkModel";
+  ASSERT_NE(config.find(own), std::string::npos);
+  std::ofstream(folder / "config.json")
+      << config.replace(config.find(own), own.size(), "DeepseekV4ForCausalLM");
+  const Ran ran =
+      run({"--prompt", "x", "--max-model-len", "9999999", "--speculative-config.model", folder.string()});
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(ran.exit_code, kRefused);
+  for (const char* part : {"architectures = DeepseekV4ForCausalLM", "--max-model-len = 9999999"})
+    EXPECT_NE(ran.err.find(part), std::string::npos) << part << "\n" << ran.err;
+}
+
 TEST(Generate, RefusesThreadsFarBeyondTheCores) {
   testing::internal::CaptureStderr();
   const std::vector<std::string> words = {"--model", kTarget, "--prompt", "x", "--num-threads", "100000"};

@@ -53,8 +53,10 @@ void check_s5(const Question& q, Reporter& out) {
   } else if (!q.method.known) {
     out.refuse("draft.method", q.method.name.substr(0, 120),
                "draft: method " + q.method.name.substr(0, 120) + " is not one that is drafted with",
-               std::string("one of dspark, dflash, eagle3, mtp, ") + (q.is(Engine::Vllm) ? "" : "pard, ") +
-                   "draft_model, ngram, suffix");
+               q.intent.use != Use::Plan
+                   ? "one of dspark, dflash, ngram"
+                   : std::string("one of dspark, dflash, eagle3, mtp, ") +
+                         (q.is(Engine::Vllm) ? "" : "pard, ") + "draft_model, ngram, suffix");
   } else if (q.method.name.empty() && q.intent.draft->model && q.facts.draft) {
     out.refuse("draft.method", "", "draft: no method is given, and the drafter's config does not tell one",
                "add \"method\"");
