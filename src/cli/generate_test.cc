@@ -193,6 +193,17 @@ TEST(Generate, RefusesWhatTheMemoryDoesNotHoldBeforeItReadsWeights) {
     EXPECT_NE(err.find(part), std::string::npos) << part << "\n" << err;
 }
 
+TEST(Generate, RefusesACacheThatDoesNotHoldOneRequest) {
+  const std::vector<std::string> small = {"--prompt-ids",    "1,2", "--max-tokens", "20",
+                                          "--num-kv-blocks", "1",   "--block-size", "16"};
+  const Ran ran = run(with_drafter(small));
+  EXPECT_EQ(ran.exit_code, kRefused);
+  EXPECT_NE(ran.err.find("--num-kv-blocks = 1"), std::string::npos) << ran.err;
+  auto enough = small;
+  enough[5] = "2";
+  EXPECT_EQ(run(with_drafter(enough)).exit_code, kDone);
+}
+
 TEST(Generate, RefusesADrafterOfTheOtherKindAndNamesBoth) {
   const auto refusal = [](const std::string& target, const std::string& drafter, const char* method) {
     testing::internal::CaptureStderr();

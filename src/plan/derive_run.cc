@@ -101,7 +101,7 @@ class RunBuilder {
     } else if (requests) {
       std::vector<std::int64_t> each;
       for (const KnownRequest& request : *requests) {
-        std::int64_t positions = capped(request.prompt_tokens) + capped(request.output_tokens);
+        std::int64_t positions = positions_of(question_, request);
         if (drafts() > 0) positions += drafts() + 1;
         positions = std::min(positions, capped(target_.max_model_len.value_or(kSizeCap)));
         each.push_back(blocks_for(positions, block) + 1);
@@ -165,6 +165,11 @@ std::optional<std::vector<double>> derive_rates(const AskedDraft& asked, const D
 }
 
 }  // namespace
+
+std::int64_t positions_of(const Question& question, const KnownRequest& request) {
+  return std::min(capped(request.prompt_tokens) + capped(request.output_tokens),
+                  capped(question.target.max_model_len.value_or(kSizeCap)));
+}
 
 std::int64_t blocks_for(std::int64_t positions, std::int64_t block) {
   return (positions + block - 1) / block;

@@ -15,6 +15,8 @@ void derive_run(Question& question, Reasons& reasons);
 std::int64_t block_slots(const Question& question, std::int64_t drafts);
 // Slots of a block that draft nothing.
 std::int64_t idle_slots(const checkpoint::DrafterFacts& drafter);
+// Positions that a request can grow to, drafts left out.
+std::int64_t positions_of(const Question& question, const KnownRequest& request);
 // Blocks that hold a number of positions.
 std::int64_t blocks_for(std::int64_t positions, std::int64_t block);
 

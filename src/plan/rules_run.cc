@@ -173,11 +173,23 @@ void check_r8(const Question& q, Reporter& out) {
 
 void check_blocks(const Question& q, Reporter& out) {
   const auto& asked = q.intent.target.num_kv_blocks;
+  if (!asked) return;
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  if (!asked || (*asked >= 1 && *asked <= kMost)) return;
+  const std::string remedy = "leave it out: enough for all sequences is derived";
+  if (*asked < 1 || *asked > kMost) {
+    out.refuse("target.num_kv_blocks", text(*asked),
+               "target: num_kv_blocks=" + text(*asked) + " is not from 1 to " + text(kMost), remedy);
+    return;
+  }
+  const std::int64_t block = q.target.kv_block_size;
+  std::int64_t longest = 0;
+  for (const KnownRequest& request : q.intent.requests.value_or(std::vector<KnownRequest>{}))
+    longest = std::max(longest, positions_of(q, request));
+  if (block < 1 || *asked >= blocks_for(longest, block)) return;
   out.refuse("target.num_kv_blocks", text(*asked),
-             "target: num_kv_blocks=" + text(*asked) + " is not from 1 to " + text(kMost),
-             "leave it out: enough for all sequences is derived");
+             "target: num_kv_blocks=" + text(*asked) + " of " + text(block) +
+                 " tokens do not hold one request of " + text(longest),
+             remedy);
 }
 
 // --- R9: drawing ---
