@@ -242,6 +242,7 @@ TEST(Generate, NamesFlagsAndKeysAsTheyWereTyped) {
 TEST(Generate, OneFaultIsOneProblem) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"--speculative-config", R"({"method":"telepathy"})"},
+           {"--speculative-config", R"({"method":"mtp"})"},
            {"--speculative-config", R"({"method":"dspark"})"},
            {"--speculative-config", R"({"method":"ngram","model":"x"})"},
            {"--speculative-config", R"({"method":"ngram","rejection_sample_method":"synthetic"})"},

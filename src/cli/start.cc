@@ -46,7 +46,7 @@ void add_judgement(const base::Result<plan::Plan, plan::PlanRefusal>& judged, bo
                    std::vector<Problem>& problems) {
   if (judged.ok()) return;
   for (const Problem& problem : judged.error().problems) {
-    if (files_told && is_of_config(problem)) continue;
+    if (files_told && (is_of_config(problem) || problem.rule == "CONFIG")) continue;
     std::erase_if(problems, [&](const Problem& old) { return old.field == problem.field; });
     problems.push_back(problem);
   }

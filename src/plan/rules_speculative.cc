@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 
+#include "plan/ask_values.h"
 #include "plan/derive.h"
 #include "plan/rules.h"
 
@@ -17,6 +18,10 @@ void check_s3(const Question& q, Reporter& out) {
   if (!q.intent.draft || q.method.without_model || !q.method.known) return;
   const AskedDraft& asked = *q.intent.draft;
   if (asked.model) return;
+  const auto words = words_of("run_method", q.engine, q.intent.use);  // what does not run is told by R1
+  if (!words.empty() && !q.method.name.empty() &&
+      std::find(words.begin(), words.end(), q.method.name) == words.end())
+    return;
   if (q.method.name.empty()) {
     out.refuse("draft.model", "", "draft: neither method nor model is given",
                "add \"method\", and \"model\" where the drafter has a file of its own");
