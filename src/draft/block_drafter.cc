@@ -66,6 +66,7 @@ class BlockDrafter final : public Drafter {
   void choose_drafts(std::span<const DraftRequest> requests, tensor::MatrixView<const float> hidden,
                      std::span<decode::Proposal> proposals);
   bool draws_nothing(std::span<const DraftRequest> requests) const;
+  bool is_search_worthwhile();
   bool apply_markov(tensor::MatrixView<const float> h, tensor::MatrixView<const float> e, bool may_search,
                     tensor::MatrixView<float> logits);
 
@@ -93,6 +94,8 @@ class BlockDrafter final : public Drafter {
   std::vector<int> wanted_;             // drafts still wanted, one a request
   std::vector<std::int32_t> best_ids_;  // likeliest draft ids, where a search decided
   std::vector<float> best_logits_;
+  int search_misses_ = 0;  // in a row
+  unsigned searches_passed_ = 0;
   DraftTimes times_;
 };
 
@@ -230,6 +233,13 @@ bool BlockDrafter::draws_nothing(std::span<const DraftRequest> requests) const {
   });
 }
 
+// A drafter whose logits lie close together pays for bounds that exclude nothing: after some such searches
+// only one in many is made.
+bool BlockDrafter::is_search_worthwhile() {
+  constexpr int kMissesMax = 8, kPause = 32;
+  return search_misses_ < kMissesMax || ++searches_passed_ % kPause == 0;
+}
+
 // The bias on the logits of one draft index. Where only the likeliest token counts, most of W2 cannot change
 // it: true if best_ids_ was found so, and the logits are as they were.
 bool BlockDrafter::apply_markov(tensor::MatrixView<const float> h, tensor::MatrixView<const float> e,
@@ -239,9 +249,11 @@ bool BlockDrafter::apply_markov(tensor::MatrixView<const float> h, tensor::Matri
   markov_->derive_input(executor_, h, e, input);
   best_ids_.resize(static_cast<std::size_t>(logits.rows));
   best_logits_.resize(best_ids_.size());
-  if (may_search && kernels::biased_argmax(executor_, input, markov_->output_weights(),
-                                           markov_->output_lengths(), logits, best_ids_, best_logits_)) {
-    return true;
+  if (may_search && is_search_worthwhile()) {
+    const bool is_found = kernels::biased_argmax(executor_, input, markov_->output_weights(),
+                                                 markov_->output_lengths(), logits, best_ids_, best_logits_);
+    search_misses_ = is_found ? 0 : search_misses_ + 1;
+    if (is_found) return true;
   }
   const auto bias = grow(bias_, logits.rows, logits.columns);
   kernels::linear(executor_, input, markov_->output_weights(), {}, bias);

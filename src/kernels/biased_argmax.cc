@@ -139,7 +139,7 @@ bool biased_argmax(Executor& executor, tensor::MatrixView<const float> x, const 
     kernel.pack(&from, 1, x.columns, packed + row * kernel.row_bytes(x.columns));
     const float length = length_of(x.row_span(row)) * slack_of(weights.format(), x.columns);
     float* mine = bounds + row * panels;
-    run_shares(executor.pool(), panels, weights.outputs(), [&](Share share) {
+    run_shares(executor.pool(), panels, weights.outputs() / kLanes, [&](Share share) {
       for (std::int64_t panel = share.first; panel < share.last; ++panel) {
         mine[panel] = search.bound_of(row, panel, length);
       }
