@@ -44,7 +44,7 @@ dspark() { echo "{\"method\":\"dspark\",\"model\":\"$1\"}"; }
 sprout=models/sprout
 measure machine --only machine
 measure qwen3-4b-int4 --model "$packed/qwen3-4b-int4" --only decode,verify,prefill,draft,speculate --decode-tokens 8 \
-  --prefill 128,512 --part-seconds 30 --max-tokens 64 --speculative-config "$(dspark "$packed/dspark-qwen3-4b-int4")"
+  --prefill 128,512 --part-seconds 30 --max-tokens 128 --speculative-config "$(dspark "$packed/dspark-qwen3-4b-int4")"
 measure qwen3-4b-int8 --model "$packed/qwen3-4b-int8" --only decode,verify,prefill,draft --decode-tokens 8 \
   --prefill 128,512 --part-seconds 30 --speculative-config "$(dspark "$packed/dspark-qwen3-4b-int8")"
 measure sprout-bf16 --model $sprout --only decode,verify,moe,draft,speculate --prompts $sprout/golden.json \
