@@ -9,7 +9,7 @@ packed=${1:?a folder for packed weights}
 shift
 only=" $* "
 bench=$root/build/release/outrider
-configs=$root/tests/data/plan/configs
+configs=tests/data/plan/configs
 out=$root/docs/measurements
 mkdir -p "$out" "$packed"
 cd "$root"
