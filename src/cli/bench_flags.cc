@@ -137,7 +137,8 @@ BenchOptions parse_bench(std::span<const std::string> words, base::Inspector& in
   for (const auto& [flag, into] : {std::pair{"--part-seconds", &settings.part_seconds},
                                    std::pair{"--probe-seconds", &settings.probe_seconds}}) {
     reader.number(flag, *into);
-    if (!(*into >= 0)) reader.problem(flag, base::to_text(*into), "must not be negative");
+    if (!(*into >= 0 && *into <= 86400))
+      reader.problem(flag, base::to_text(*into), "must be from 0 to 86400 seconds");
   }
   read_counts(values, reader, "--rows", 4096, settings.verify_rows);
   read_counts(values, reader, "--prefill", 1 << 20, settings.prefill_tokens);

@@ -105,6 +105,8 @@ GenerateOptions parse_generate(std::span<const std::string> words, base::Inspect
     reader.problem("--logprobs", std::to_string(*options.logprobs), "needs --json");
   read_sampling(values, reader, inspector, options.sampling);
   decode::check_sampling(options.sampling, INT32_MAX, inspector);  // the vocabulary comes with the model
+  if (options.adaptive == true && !options.command.intent.draft)
+    reader.problem("--adaptive", "", "has a meaning with a drafter only");
   if (options.cost_curve && (!options.command.intent.draft || options.adaptive == false)) {
     reader.problem("--cost-curve", *options.cost_curve, "has a meaning with a drafter and --adaptive only");
   }

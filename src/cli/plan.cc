@@ -341,7 +341,10 @@ PlanAnswer answer_plan(std::span<const std::string> words, const plan::Environme
   PlanInputs inputs = read_plan_inputs(command);
   for (Problem& problem : inputs.problems) problems.push_back(std::move(problem));
   if (!inputs.facts) {
-    OUTRIDER_CHECK(!problems.empty());
+    if (problems.empty()) {  // --model "", as of a variable that is not set
+      problems.push_back(cli_problem("target.model", "", "target: the model's name is empty",
+                                     "name a directory or a config.json"));
+    }
     sort_by_table(problems);
     return show(own, engine, plan::PlanRefusal{std::move(problems)});
   }

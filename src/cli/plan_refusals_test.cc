@@ -46,6 +46,8 @@ constexpr Patched kPatched[] = {
     {"broken", "qwen3-8b", "\"hidden_size\": 4096", "\"hidden_size\": \"wide\""},
     {"packed-int4", "qwen3-8b", "\"hidden_size\"",
      "\"quantization_config\": {\"quant_method\": \"outrider\", \"bits\": 4}, \"hidden_size\""},
+    {"narrow-experts", "deepseek-v4-flash-dspark", "\"moe_intermediate_size\": 2048",
+     "\"moe_intermediate_size\": 1000"},
     {"sixty-layers", "deepseek-v4-pro-dspark", "\"num_hidden_layers\": 61", "\"num_hidden_layers\": 60"},
 };
 struct TextFile {
@@ -248,6 +250,17 @@ constexpr Command kCommands[] = {
     {"R2", "outrider",
      "generate --model @qwen3-0.6b --load-format dummy --prompt-ids 1 --speculative-config "
      "{\"method\":\"ngram\",\"model\":\"@qwen3-0.6b\"}"},
+    {"R2", "outrider",
+     "plan --model @qwen3-8b -sc "
+     "{\"method\":\"ngram\",\"num_speculative_tokens\":3,\"quantization\":\"int4\",\"block_size\":8}"},
+    {"R2", "outrider",
+     "plan --model @qwen3-8b -sc "
+     "{\"method\":\"dspark\",\"model\":\"@dspark-qwen3-8b-block7\",\"prompt_lookup_max\":3}"},
+    {"A4", "vllm",
+     "plan --model @deepseek-v4-flash -tp 8 -sc {\"method\":\"dspark\",\"model\":\"%narrow-experts\"}"},
+    {"G2", "vllm", "plan -- vllm serve @qwen3-8b -q gptq"},
+    {"CLI", "outrider", "plan --model="},
+    {"CLI", "vllm", "plan -- vllm serve --model="},
     {"R3", "outrider",
      "plan --machine={\"cores\":2,\"kernel_targets\":[\"reference\",\"avx2\"]} --model @qwen3-8b "
      "--num-threads 1024 --kernel-target avx512"},

@@ -330,10 +330,10 @@ DraftSettings derive_drafting(const Question& question) {
   const std::int64_t vocabulary = question.view->model->vocabulary;
   drafting.draft_vocab_size = drafter.draft_vocabulary > 0 ? drafter.draft_vocabulary : vocabulary;
   drafting.id_map = *drafting.draft_vocab_size == vocabulary ? "none" : "d2t";
-  drafting.own_embedding = drafter.own_embedding;
-  drafting.own_head = drafter.own_head;
   const std::int64_t stages = question.target.pipeline_parallel_size;
   const bool ordinary = drafter.method == DraftMethod::DraftModel || drafter.method == DraftMethod::Pard;
+  drafting.own_embedding = ordinary || drafter.own_embedding;
+  drafting.own_head = ordinary || drafter.own_head;
   if (!drafter.own_embedding && !ordinary && stages > 1)
     drafting.needs_target_embedding_on_stage = stages - 1;
   drafting.kv_replicated = question.draft && question.target.decode_context_parallel_size > 1 &&

@@ -12,7 +12,7 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 std::string right(const std::string& text, std::size_t width) {
-  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+  return text.size() < width ? std::string(width - text.size(), ' ') + text : " " + text;
 }
 
 std::string value_text(const Json& value) {

@@ -1,5 +1,6 @@
 // G: kernels, formats and cache types per role; X8.
 #include <algorithm>
+#include <array>
 
 #include "plan/derive.h"
 #include "plan/rules.h"
@@ -7,6 +8,14 @@
 
 namespace outrider::plan {
 namespace {
+
+// Formats that are made before weights are loaded, and never while.
+bool is_stored_only(std::string_view format) {
+  constexpr std::array<std::string_view, 9> kStored = {"awq",         "awq_marlin", "gptq",
+                                                       "gptq_marlin", "auto-round", "compressed-tensors",
+                                                       "quark",       "modelopt",   "modelopt_fp4"};
+  return std::find(kStored.begin(), kStored.end(), format) != kStored.end();
+}
 
 void check_g2(const Question& q, Reporter& out) {
   const auto differs = [](const std::string& asked, const std::string& found) {
@@ -19,6 +28,11 @@ void check_g2(const Question& q, Reporter& out) {
         "target: quantization=" + *q.intent.target.quantization + " but the checkpoint is " + model->method,
         "leave it out");
   }
+  if (q.intent.target.quantization && !model && is_stored_only(*q.intent.target.quantization))
+    out.refuse_plainly("target.quantization", *q.intent.target.quantization,
+                       "target: quantization=" + *q.intent.target.quantization +
+                           " is how a checkpoint is stored, and this one is not quantised",
+                       "leave it out, or name a checkpoint in that format");
   if (!q.view || !q.intent.draft->quantization || !q.view->model->quantisation) return;
   if (!differs(*q.intent.draft->quantization, q.view->model->quantisation->method)) return;
   out.refuse("draft.quantization", *q.intent.draft->quantization,

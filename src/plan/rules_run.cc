@@ -61,7 +61,28 @@ void check_fields(const Asked& asked, const std::string& role, Reporter& out) {
   });
 }
 
+// Keys that the method has no use for.
+void check_keys_of_method(const Question& q, Reporter& out) {
+  if (!q.intent.draft || !q.method.known || q.method.name.empty()) return;
+  const AskedDraft& asked = *q.intent.draft;
+  const auto check = [&](const char* key, const auto& asked_for, bool has_use) {
+    if (!asked_for || has_use) return;
+    out.refuse(std::string("draft.") + key, base::json_of(*asked_for).excerpt(120),
+               std::string("draft: ") + key + " has no meaning for method " + q.method.name, "leave it out");
+  };
+  const bool looks_up = q.method.name == "ngram", has_weights = !q.method.without_model;
+  check("quantization", asked.quantization, has_weights);
+  check("kv_cache_dtype", asked.kv_cache_dtype, has_weights);
+  check("confidence_threshold", asked.confidence_threshold, has_weights);
+  check("block_size", asked.block_size, has_weights);
+  check("draft_sample_method", asked.draft_sample_method, has_weights);
+  check("draft_tensor_parallel_size", asked.draft_tensor_parallel_size, has_weights);
+  check("prompt_lookup_min", asked.prompt_lookup_min, looks_up);
+  check("prompt_lookup_max", asked.prompt_lookup_max, looks_up);
+}
+
 void check_r2(const Question& q, Reporter& out) {
+  check_keys_of_method(q, out);
   if (!runs(q)) return;
   check_fields(q.intent.target, "target", out);
   if (!q.intent.draft) return;
@@ -253,7 +274,8 @@ constexpr Rule kRules[] = {
     {.id = "R2",
      .engines = kOutriderOnly,
      .verdict = Verdict::Refuse,
-     .condition = "a setting or a drafter that can be planned, in a command that cannot run it yet",
+     .condition = "a key that the method has no use for; a setting or a drafter that can be planned, in a "
+                  "command that cannot run it yet",
      .reason = "Nothing that was asked for is ignored in silence.",
      .check = check_r2},
     {.id = "R3",

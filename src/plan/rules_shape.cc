@@ -151,7 +151,8 @@ void check_a4(const Question& q, Reporter& out) {
     for (const checkpoint::CutWidth& cut : role.model.widths) {
       const bool whole_experts = role.settings.enable_expert_parallel && cut.what == "expert";
       // A drafter inside the target's file shares its widths; the target's case reports them once.
-      if (whole_experts || tp == 1 || (role.drafter_tensors && tp == q.target.tensor_parallel_size)) continue;
+      const bool shared = role.drafter_tensors && q.view && !q.view->native_elsewhere;
+      if (whole_experts || tp == 1 || (shared && tp == q.target.tensor_parallel_size)) continue;
       if (!even_share(cut.width, tp)) {
         out.refuse_plainly(
             role.field("tensor_parallel_size"), text(tp),
