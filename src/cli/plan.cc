@@ -291,9 +291,10 @@ void limit_devices(const plan::Environment& typed, const plan::Intent& intent, p
       intent.engine == plan::Engine::Outrider)
     return;
   const std::string& list = visible->second;
-  if (list.empty() || list.find_first_not_of("0123456789,") != std::string::npos) return;
+  const bool none = list.empty() || list.starts_with("-1");  // the runtime shows what stands before a -1
+  if (!none && list.find_first_not_of("0123456789,") != std::string::npos) return;
   machine.nodes = 1;
-  machine.devices_per_node = std::count(list.begin(), list.end(), ',') + 1;
+  machine.devices_per_node = none ? 0 : std::count(list.begin(), list.end(), ',') + 1;
 }
 
 PlanAnswer answer_plan(std::span<const std::string> words, const plan::Environment& environment) {

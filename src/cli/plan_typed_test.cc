@@ -73,6 +73,8 @@ constexpr Typed kPlans[] = {
 
 constexpr Typed kRefusals[] = {
     {"CUDA_VISIBLE_DEVICES=0,1,2,3 vllm serve @qwen3-32b -tp 8", "A12 target.world_size"},
+    {"CUDA_VISIBLE_DEVICES= vllm serve @qwen3-8b", "A12 target.world_size"},
+    {"CUDA_VISIBLE_DEVICES=-1 vllm serve @qwen3-8b", "A12 target.world_size"},
     {"vllm serve @qwen3.5-35b-a3b -tp 2 --hf-overrides '{\"max_position_embeddings\":1048576}' "
      "--max-model-len 1000k",
      "LEN target.max_model_len"},

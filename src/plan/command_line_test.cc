@@ -125,6 +125,10 @@ TEST(EplbYaml, ReadsAnchorsAndTellsAbsentFromEmpty) {
   EXPECT_EQ(file.num_slots, 4);
   ASSERT_EQ(file.assignments->size(), 2u);
   EXPECT_EQ((*file.assignments)[1], (std::pair<std::int64_t, std::vector<std::int64_t>>{4, {0, 1, 2, 3}}));
+  EXPECT_FALSE(file.is_faulty);
+  std::vector<Problem> told;
+  EXPECT_TRUE(parse_eplb_yaml("num_slots: x\n", told).is_faulty);
+  EXPECT_TRUE(parse_eplb_yaml("[1, 2", told).is_faulty);
   EXPECT_FALSE(parse_eplb_yaml("initial_global_assignments: null\n", problems).assignments.has_value());
   EXPECT_TRUE(parse_eplb_yaml("initial_global_assignments: {}\n", problems).assignments->empty());
 }

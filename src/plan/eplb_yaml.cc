@@ -135,12 +135,17 @@ EplbFile parse_eplb_yaml(const std::string& text, std::vector<Problem>& problems
                             "write it as TensorRT-LLM's balancing file: num_slots, layer_updates_per_iter, "
                             "initial_global_assignments",
                         .reference = ""});
-    return EplbFile{};
+    EplbFile nothing;
+    nothing.is_faulty = true;
+    return nothing;
   };
   if (text.size() > kEplbFileBytesMax) return unreadable(std::to_string(text.size()) + " bytes are too many");
   try {  // yaml-cpp reports by throwing; nothing of it leaves this file
     const YAML::Node root = YAML::Load(text);
-    return YamlReader(problems).read(root);
+    const std::size_t before = problems.size();
+    EplbFile file = YamlReader(problems).read(root);
+    file.is_faulty = problems.size() > before;
+    return file;
   } catch (const YAML::Exception& fault) {
     return unreadable(fault.what());
   }

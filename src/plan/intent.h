@@ -93,6 +93,7 @@ struct EplbFile {
   std::optional<std::int64_t> layer_updates_per_iter;
   // Absent: not given. Given and empty is something else, and wrong. Rows in the order of the file.
   std::optional<std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>>> assignments;
+  bool is_faulty = false;  // some of it was not understood, and told: what is absent says nothing
   friend bool operator==(const EplbFile&, const EplbFile&) = default;
 };
 

@@ -149,11 +149,11 @@ void check_d17(const Question& q, Reporter& out) {
                    " experts: some would have no slot",
                "raise num_slots");
   }
-  if (q.is(Engine::Trtllm) && !file.num_slots && !file.assignments) {
+  if (q.is(Engine::Trtllm) && !file.num_slots && !file.assignments && !file.is_faulty) {
     out.refuse("eplb.num_slots", "", "target: num_slots is not given", "add num_slots");
   }
   if (!file.assignments) return;
-  if (!file.num_slots) {
+  if (!file.num_slots && !file.is_faulty) {
     out.refuse("eplb.num_slots", "", "target: num_slots is not given beside initial_global_assignments",
                "add num_slots");
   }

@@ -249,8 +249,15 @@ void check_memory(const Question& q, Reporter& out) {
   const std::string told =
       "target: needs " + need_text(*need) + ", the machine has " + bytes_text(*q.machine.device_memory_bytes);
   if (cache && q.intent.requests) {
-    out.refuse("target.num_kv_blocks", text(*q.target.num_kv_blocks), told,
-               "write less at a time: lower --max-tokens, or --max-num-seqs, or give fewer prompts");
+    // What was typed is named, where it is the blocks themselves.
+    const AskedTarget& asked = q.intent.target;
+    const bool of_block = !asked.num_kv_blocks && asked.block_size;
+    out.refuse(of_block ? "target.block_size" : "target.num_kv_blocks",
+               text(of_block ? *asked.block_size : *q.target.num_kv_blocks), told,
+               asked.num_kv_blocks ? "lower --num-kv-blocks"
+               : of_block
+                   ? "lower --block-size, or --max-tokens"
+                   : "write less at a time: lower --max-tokens, or --max-num-seqs, or give fewer prompts");
   } else if (cache) {
     out.refuse("target.max_model_len", text(q.target.max_model_len.value_or(0)), told,
                "lower max_model_len or max_num_seqs");

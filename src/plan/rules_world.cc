@@ -118,12 +118,14 @@ void check_a12(const Question& q, Reporter& out) {
   }
   if (!q.machine.devices_per_node) return;
   const std::int64_t nodes = q.machine.nodes.value_or(q.intent.target.nnodes.value_or(1));
-  const std::int64_t devices = size_of(nodes) * size_of(*q.machine.devices_per_node);
+  const std::int64_t each = *q.machine.devices_per_node,
+                     devices = each < 1 ? 0 : size_of(nodes) * size_of(each);
   if (world <= devices) return;
   out.refuse("target.world_size", text(world),
              "target: needs " + text(world) + " devices, " + text(devices) + " visible on " + text(nodes) +
                  " node(s)",
-             "shrink tensor, pipeline or data parallelism to a product of " + text(devices));
+             devices == 0 ? "make devices visible"
+                          : "shrink tensor, pipeline or data parallelism to a product of " + text(devices));
 }
 
 void check_p5(const Question& q, Reporter& out) {
