@@ -239,6 +239,13 @@ TEST(Generate, NamesFlagsAndKeysAsTheyWereTyped) {
   }
 }
 
+TEST(Generate, AFolderThatIsNotThereIsToldOfTheKeyThatNamedIt) {
+  const Ran ran = run({"--prompt", "x", "--speculative-config.method", "dspark", "--speculative-config.model",
+                       "/no/such/folder"});
+  EXPECT_EQ(ran.exit_code, kRefused);
+  EXPECT_NE(ran.err.find("--speculative-config model = /no/such/folder"), std::string::npos) << ran.err;
+}
+
 TEST(Generate, OneFaultIsOneProblem) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"--speculative-config", R"({"method":"telepathy"})"},

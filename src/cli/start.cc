@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/strings.h"
 #include "cli/machine.h"
 #include "cli/plan_files.h"
 
@@ -22,15 +23,29 @@ bool opens_drafter(const plan::Intent& intent) {
   return !method || method == "dspark" || method == "dflash";
 }
 
+// What is wrong with a folder as such is told of the flag that named it.
+base::Refusal named_by_flag(base::Refusal refusal, const std::string& flag, const std::string& path) {
+  for (base::Problem& problem : refusal.problems) {
+    if (problem.field != path || !problem.found.empty()) continue;
+    problem.field = flag;
+    problem.found = base::printable(path);
+  }
+  return refusal;
+}
+
 base::Result<base::Done> open_checkpoints(const plan::Intent& intent, Files& files) {
   checkpoint::OpenOptions open{
       .load_format = load_format_of(intent),
       .overrides = intent.target.hf_overrides ? &*intent.target.hf_overrides : nullptr};
-  OUTRIDER_TRY(files.target, checkpoint::open_model(intent.model, open, print_warning));
+  auto target = checkpoint::open_model(intent.model, open, print_warning);
+  if (!target.ok()) return named_by_flag(std::move(target).error(), "--model", intent.model);
+  files.target = std::move(target).value();
   if (!opens_drafter(intent)) return base::Done{};
   open.overrides = nullptr;  // they are the target's
-  OUTRIDER_TRY(files.drafter,
-               checkpoint::open_drafter(*intent.draft->model, files.target.shape, open, print_warning));
+  auto drafter = checkpoint::open_drafter(*intent.draft->model, files.target.shape, open, print_warning);
+  if (!drafter.ok())
+    return named_by_flag(std::move(drafter).error(), "--speculative-config model", *intent.draft->model);
+  files.drafter = std::move(drafter).value();
   return base::Done{};
 }
 
