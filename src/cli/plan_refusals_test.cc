@@ -84,6 +84,7 @@ constexpr Command kCommands[] = {
     {"P1", "vllm", "vllm serve @deepseek-v3 -tp 8 --data-parallel-rpc-port 70000 --node-rank -1"},
     {"P3", "vllm", "vllm serve @deepseek-v3 -tp 8 -dp 2 -ep --enable-fault-tolerance"},
     {"P6", "vllm", "vllm serve @deepseek-v3 -tp 8 -dp 2 -dph -dpe"},
+    {"P20", "vllm", "plan -- VLLM_DP_SIZE=4 vllm serve @qwen3-8b"},
     {"P19", "vllm", "vllm serve @deepseek-v3 -dp 8 -ep --data-parallel-rank 8"},
     {"P22", "vllm", "vllm serve @deepseek-v3 -tp 8 -pp 2 -n 2 --distributed-executor-backend ray"},
     {"P24", "vllm", "vllm serve @qwen3-8b --ray-workers-use-nsight"},

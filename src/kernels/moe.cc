@@ -41,10 +41,10 @@ Grouping group_pairs(Executor& executor, tensor::MatrixView<const std::int32_t> 
   std::byte* memory = executor.scratch(kIndexSlot, static_cast<std::size_t>(integers) * sizeof(std::int32_t) +
                                                        static_cast<std::size_t>(pairs) * sizeof(Tile));
   Grouping g{};
-  g.starts = reinterpret_cast<std::int32_t*>(memory);
+  g.tiles = reinterpret_cast<Tile*>(memory);  // first, as they need the most alignment
+  g.starts = reinterpret_cast<std::int32_t*>(g.tiles + pairs);
   g.pair_at = g.starts + expert_count + 1;
   g.place_of = g.pair_at + pairs;
-  g.tiles = reinterpret_cast<Tile*>(g.place_of + pairs);
   g.pair_count = pairs;
   g.expert_count = expert_count;
   std::fill_n(g.starts, expert_count + 1, 0);

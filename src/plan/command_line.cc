@@ -128,6 +128,7 @@ void read_environment(const Environment& environment, CommandLine& out) {
     return;
   if (const auto number = parse_python_integer(size->second)) {
     out.intent.target.data_parallel_size = *number;
+    out.intent.copies_from_environment = true;
   } else {
     out.problems.push_back({.rule = "CLI",
                             .field = "target.data_parallel_size",

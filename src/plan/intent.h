@@ -116,6 +116,7 @@ struct Intent {
       requests;                                   // absent: not known, sequences may get as long as allowed
   std::optional<std::string> pp_layer_partition;  // VLLM_PP_LAYER_PARTITION: "20,20,21"
   bool allow_long_max_model_len = false;          // VLLM_ALLOW_LONG_MAX_MODEL_LEN
+  bool copies_from_environment = false;           // data_parallel_size is VLLM_DP_SIZE's
   friend bool operator==(const Intent&, const Intent&) = default;
 };
 

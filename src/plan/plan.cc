@@ -44,6 +44,14 @@ Plan derive_plan(Question question) {
 // Of a format that is known by name only, tensors are counted as if they were plain.
 void note_unknown_sizes(const Question& question, std::vector<Derivation>& notes) {
   const auto note = [&](const char* role, const checkpoint::ModelFacts& model) {
+    if (model.packed_bits) {
+      notes.push_back({.field = std::string(role) + ".quantization",
+                       .from = Json(),
+                       .to = Json(),
+                       .why = std::string(role) +
+                              ": packed weights: bytes are those of the weights they were "
+                              "made of, resident is what the packed form takes"});
+    }
     if (!model.quantisation || model.quantisation->sizes_known) return;
     const Json method(model.quantisation->method);
     notes.push_back({.field = std::string(role) + ".quantization",

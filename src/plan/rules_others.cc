@@ -19,6 +19,14 @@ void check_p6(const Question& q, Reporter& out) {
              "leave it out");
 }
 
+void check_p20(const Question& q, Reporter& out) {
+  const std::int64_t copies = q.target.data_parallel_size;
+  if (!q.intent.copies_from_environment || copies <= 1 || q.model().moe) return;
+  out.refuse("target.data_parallel_size", text(copies),
+             "target: VLLM_DP_SIZE=" + text(copies) + " is for models with experts, and this one is dense",
+             "give --data-parallel-size instead, or leave the variable out");
+}
+
 void check_x9(const Question& q, Reporter& out) {
   const RoleSettings& t = q.target;
   if (t.prefill_context_parallel_size > 1) {
@@ -145,6 +153,13 @@ constexpr Rule kRules[] = {
      .condition = "a copy's rank beyond the number of copies",
      .reason = "Ranks count from 0. Told while reading the command line.",
      .vllm = "data_parallel_rank must be in the range"},
+    {.id = "P20",
+     .engines = kVllmOnly,
+     .verdict = Verdict::Refuse,
+     .condition = "copies of a dense model by the environment's VLLM_DP_SIZE",
+     .reason = "Copies that somebody else starts meet in the expert layers only; a dense model has none.",
+     .vllm = "Offline data parallel mode is not supported/useful for dense models",
+     .check = check_p20},
     {.id = "P22",
      .engines = kVllmOnly,
      .verdict = Verdict::Refuse,

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <cstring>
-#include <limits>
 #include <new>
 #include <utility>
 
@@ -13,10 +12,13 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kCacheLine = 64;
 
 std::size_t unit_of(std::size_t bytes) { return bytes >= kHugePage ? kHugePage : kCacheLine; }
-// A size that does not fit stays beyond every memory, so that operator new says so.
+// More than any machine here has (1 TiB) is refused as operator new refuses it; asked, a sanitizer's would
+// abort instead.
+constexpr std::size_t kMost = std::size_t{1} << 40;
+
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max();
-  return bytes > kMost - unit ? kMost : (bytes + unit - 1) / unit * unit;
+  if (bytes > kMost - unit) throw std::bad_alloc();
+  return (bytes + unit - 1) / unit * unit;
 }
 }  // namespace
 
