@@ -56,6 +56,15 @@ TEST_P(Lossless, EveryNumberOfDraftsGivesTheTextOfNone) {
     EXPECT_EQ(run(with_drafts(drafts)), plain) << drafts << " drafts";
 }
 
+TEST_P(Lossless, QuantisedWeightsOfEitherSideChangeNothing) {
+  for (const char* format : {"int8", "int4"}) {
+    plan::Intent alone = settings(), drafting = with_drafts(5);
+    alone.target.quantization = drafting.target.quantization = format;
+    drafting.draft->quantization = format;
+    EXPECT_EQ(run(drafting), run(alone)) << format;
+  }
+}
+
 TEST_P(Lossless, EveryTruncationAndRejectionGivesTheTextOfNone) {
   const auto plain = run(settings());
   for (unsigned seed = 1; seed <= 12; ++seed)
