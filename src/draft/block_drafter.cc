@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "draft/block_heads.h"
 #include "draft/context_writer.h"
+#include "draft/scratch.h"
 #include "kernels/biased_argmax.h"
 #include "model/bricks/attention.h"
 #include "model/bricks/embedding.h"
@@ -98,12 +99,6 @@ class BlockDrafter final : public Drafter {
   unsigned searches_passed_ = 0;
   DraftTimes times_;
 };
-
-tensor::MatrixView<float> grow(tensor::Buffer& buffer, std::int64_t rows, std::int64_t columns) {
-  const auto bytes = static_cast<std::size_t>(rows * columns) * sizeof(float);
-  if (buffer.size() < bytes) buffer = tensor::Buffer(bytes);
-  return {buffer.as<float>(), rows, columns};
-}
 
 model::TapPoint tap_of(int layer_output) {
   if (layer_output < 0) return {0, model::TapSide::Input};  // the embedding's output

@@ -3,18 +3,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "draft/scratch.h"
 #include "kernels/biased_argmax.h"
 
 namespace outrider::draft {
 namespace {
 
 float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
-
-tensor::MatrixView<float> grow(tensor::Buffer& buffer, std::int64_t rows, std::int64_t columns) {
-  const auto bytes = static_cast<std::size_t>(rows * columns) * sizeof(float);
-  if (buffer.size() < bytes) buffer = tensor::Buffer(bytes);
-  return {buffer.as<float>(), rows, columns};
-}
 
 }  // namespace
 

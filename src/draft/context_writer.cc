@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "draft/scratch.h"
 #include "kernels/elementwise.h"
 
 namespace outrider::draft {
@@ -10,12 +11,6 @@ namespace {
 
 // Rows that wait at most: enough that reading the weights for them costs next to nothing a row.
 constexpr std::int64_t kWaitingRows = 64;
-
-tensor::MatrixView<float> grow(tensor::Buffer& buffer, std::int64_t rows, std::int64_t columns) {
-  const auto bytes = static_cast<std::size_t>(rows * columns) * sizeof(float);
-  if (buffer.size() < bytes) buffer = tensor::Buffer(bytes);
-  return {buffer.as<float>(), rows, columns};
-}
 
 }  // namespace
 
